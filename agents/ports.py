@@ -55,6 +55,9 @@ class RunPort(Protocol):
         Raises asyncio.CancelledError when the run stops.
         """
 
+    async def store(self, text: str) -> str:
+        """Store a candidate's text durably under `candidates/<sha256>.py` and return its sha256; idempotent."""
+
     def candidate(self, sha256: str) -> str:
         """The text of a stored candidate."""
 
