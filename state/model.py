@@ -61,6 +61,10 @@ class Experiment(msgspec.Struct, kw_only=True):
     champion: str | None
     prediction: list[Belief]
     prediction_sha256: str
+    claims: list[str] = []
+    """Claims of the world model it was predicted from."""
+    parts: list[str] = []
+    """Experiments that a stack combines."""
     worker: str = ""
     candidates: list[str] = []
     """sha256 in order of submission."""
