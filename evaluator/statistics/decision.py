@@ -1,0 +1,63 @@
+"""The decision rule of a symmetric A/B, fixed before any data exists.
+
+Invariant: a difference is only called when both clocks show it; everything else is `unresolved`
+with the reason in words. The events' clock is precise and forgeable, the judge's wall is coarse and
+honest: so the events must clear the floor, and the wall must exclude 1 and agree with the events.
+Not for: promotion (the daemon's gate weighs more than speed).
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from evaluator.records import Decision, Interval
+
+
+def noise_floor(interval: Interval) -> float:
+    """Relative difference that identical sources stay within: the far end of an A/A's rho interval from 1."""
+    return max(interval.high - 1.0, 1.0 - interval.low, 0.0)
+
+
+def decide(*, rho: float, rho_ci: Interval, rho_wall: float, rho_wall_ci: Interval, floor: float) -> tuple[Decision, str]:
+    """Decide one A/B; rho = t_candidate / t_champion, `floor` a relative difference (0.01 is 1 %).
+
+    FASTER needs the upper end of rho's interval by events below 1 - floor, and a wall interval that
+    excludes 1 and contains the events' rho. SLOWER is the mirror image. Anything else is UNRESOLVED.
+    """
+    _check(rho, rho_ci, rho_wall, rho_wall_ci, floor)
+    figures = f"rho {_figure(rho, rho_ci)} by events, {_figure(rho_wall, rho_wall_ci)} by the wall, floor {100 * floor:.2f} %"
+    if rho_ci.high < 1.0 - floor:
+        return _confirmed(Decision.FASTER, rho, rho_wall_ci, excludes=rho_wall_ci.high < 1.0, figures=figures)
+    if rho_ci.low > 1.0 + floor:
+        return _confirmed(Decision.SLOWER, rho, rho_wall_ci, excludes=rho_wall_ci.low > 1.0, figures=figures)
+    return Decision.UNRESOLVED, f"{_why_open(rho_ci, floor)}: {figures}"
+
+
+def _confirmed(decision: Decision, rho: float, wall: Interval, *, excludes: bool, figures: str) -> tuple[Decision, str]:
+    if not excludes:
+        return Decision.UNRESOLVED, f"{decision.value} by events, but the wall cannot tell: {figures}"
+    if not wall.low <= rho <= wall.high:
+        return Decision.UNRESOLVED, f"{decision.value} by events, but the wall's interval does not contain the events' rho: {figures}"
+    return decision, f"{decision.value} on both clocks: {figures}"
+
+
+def _why_open(rho_ci: Interval, floor: float) -> str:
+    if rho_ci.low <= 1.0 <= rho_ci.high:
+        return "no difference shown, the interval contains 1"
+    if 1.0 - floor <= rho_ci.low and rho_ci.high <= 1.0 + floor:
+        return "a difference below the floor"
+    return "the interval does not clear the floor"
+
+
+def _check(rho: float, rho_ci: Interval, rho_wall: float, rho_wall_ci: Interval, floor: float) -> None:
+    numbers = (rho, rho_ci.low, rho_ci.high, rho_wall, rho_wall_ci.low, rho_wall_ci.high)
+    if not all(isfinite(n) and n > 0 for n in numbers):
+        raise ValueError("a ratio is not a positive finite number")
+    if not (isfinite(floor) and 0 <= floor < 1):
+        raise ValueError("the floor is not in [0, 1)")
+    if not (rho_ci.low <= rho <= rho_ci.high and rho_wall_ci.low <= rho_wall <= rho_wall_ci.high):
+        raise ValueError("an interval does not contain its point")
+
+
+def _figure(value: float, interval: Interval) -> str:
+    return f"{value:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
