@@ -28,8 +28,6 @@ from state.events import (
 KINDS = frozenset(
     {"agent.started", "agent.reply", "agent.result", "agent.finished", "nudge.queued", "nudge.delivered", "nudge.acknowledged"}
 )
-    {"agent.started", "agent.reply", "agent.result", "agent.finished", "nudge.queued", "nudge.delivered", "nudge.acknowledged"}
-)
 
 NO_CALL = "You called no tool, so nothing happened. Answer with at least one tool call; the last one of your work is the one that ends it."
 
