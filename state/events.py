@@ -55,6 +55,8 @@ class RunCreated(Event, frozen=True, kw_only=True):
     gate: str
     """Name of the promotion gate in force, e.g. `reduced gate (first light)`."""
     config: dict[str, Any] = {}
+    uid: int | None = None
+    cause: str | None = None
 
 
 class RunResumed(Event, frozen=True, kw_only=True):
@@ -70,6 +72,10 @@ class RunControl(Event, frozen=True, kw_only=True):
 
     action: str
     reason: str = ""
+    uid: int | None = None
+    """Of the operator's process, by the kernel's word."""
+    cause: str | None = None
+    """`operator/<idempotency key>`."""
 
 
 class RunStateChanged(Event, frozen=True, kw_only=True):
@@ -329,6 +335,11 @@ class GateDecided(Event, frozen=True, kw_only=True):
     not_checked: list[str]
     reason: str
     cause: str | None = None
+    correctness: str = ""
+    performance: str = ""
+    hypothesis: str = ""
+    retention: str = ""
+    """The four fields at the moment of the decision."""
 
 
 class Promoted(Event, frozen=True, kw_only=True):
@@ -355,6 +366,8 @@ class NudgeQueued(Event, frozen=True, kw_only=True):
     text: str
     category: str = "process"
     """`harness`, `process`, `evaluation`, `encouragement` or `intel`."""
+    uid: int | None = None
+    cause: str | None = None
 
 
 class NudgeDelivered(Event, frozen=True, kw_only=True):
