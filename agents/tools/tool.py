@@ -50,6 +50,8 @@ class Tool(Generic[Input]):
             checked = msgspec.convert(call.input, self.takes)
         except msgspec.ValidationError as error:
             raise ToolError(f"the input does not fit `{self.name}`: {error}", "see the tool's input schema") from error
+        if unknown := _unknown(call.input, msgspec.to_builtins(checked), path=""):
+            raise ToolError(f"`{self.name}` has no field `{unknown}`", "see the tool's input schema")
         return await self.run(checked, cause)
 
 
@@ -82,3 +84,18 @@ def input_schema(takes: type[ToolInput]) -> dict[str, Any]:
         top["$defs"] = definitions
     top.pop("title", None)
     return top
+
+
+def _unknown(given: Any, known: Any, *, path: str) -> str:
+    """Path of the first field that the input type does not have, at any depth."""
+    if isinstance(given, dict) and isinstance(known, dict):
+        for name, value in given.items():
+            if name not in known:
+                return f"{path}{name}"
+            if found := _unknown(value, known[name], path=f"{path}{name}."):
+                return found
+    if isinstance(given, list) and isinstance(known, list):
+        for i, (item, other) in enumerate(zip(given, known, strict=False)):
+            if found := _unknown(item, other, path=f"{path}{i}."):
+                return found
+    return ""
