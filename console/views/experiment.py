@@ -76,7 +76,7 @@ def outlook(experiment: Experiment, *, width: int) -> list[Line]:
     cases = [*believed, *(c for c in settled if c not in believed)]
     ends = [v for b in believed.values() for v in (b.low, b.high)]
     ends += [v for c in settled.values() for v in (c.measured_low, c.measured, c.measured_high) if v is not None]
-    axis, room = bars.axis_over(ends), max(width - 44, 16)
+    axis, room = bars.axis_over(ends), max(width - 47, 16)
     rows = [heading("prediction beside outcome (t_champion / t_candidate; right of │ is faster)")]
     rows.append(line((f"  frozen as {experiment.prediction_sha256[:16]} before anything was measured", "muted")))
     for case in cases:

@@ -17,15 +17,15 @@ from console.views.marks import Mark
 from state.model import Experiment, RunState
 
 COLUMNS = (
-    Column(title="id", width=5),
-    Column(title="title", width=14, grows=True),
-    Column(title="stage", width=12, rank=1),
-    Column(title="rung", width=4, right=True, rank=2),
-    Column(title="status", width=17),
-    Column(title="speed-up", width=8, right=True),
-    Column(title="predicted", width=11, right=True, rank=1),
+    Column(title="id", width=4),
+    Column(title="title", width=12, grows=True),
+    Column(title="stage", width=10),
+    Column(title="rung", width=4, right=True, rank=1),
+    Column(title="status", width=15),
+    Column(title="speed", width=6, right=True),
+    Column(title="predicted", width=11, right=True),
     Column(title="measured", width=8, right=True),
-    Column(title="kept", width=10, rank=3),
+    Column(title="kept", width=10, rank=2),
 )
 
 
@@ -51,7 +51,7 @@ class ExperimentRow:
         cells = [
             Span(self.id, "strong"),
             Span(self.title),
-            self.stage.span,
+            Span(self.stage.word, self.stage.tone),
             Span(str(self.rung) if self.rung else numbers.DASH),
             self.status.span,
             Span(numbers.times(self.speedup)),

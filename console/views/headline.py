@@ -7,7 +7,9 @@ Not for: the experiment table (`console.views.experiments`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from console.views import marks, numbers
 from console.views.doc import Line, Part, line
@@ -23,6 +25,22 @@ class Gauge:
     detail: str = ""
     done: int | None = None
     total: int | None = None
+
+
+def gauges_of(values: Mapping[str, Any]) -> dict[str, Gauge]:
+    """Read the progress of the running job out of the daemon's latest values, by request id."""
+    job = values.get("job")
+    if not isinstance(job, Mapping) or not isinstance(job.get("job"), str):
+        return {}
+    done, total = job.get("done"), job.get("total")
+    gauge = Gauge(
+        request=job["job"],
+        step=str(job.get("step", "")),
+        detail=str(job.get("detail", "")),
+        done=done if isinstance(done, int) else None,
+        total=total if isinstance(total, int) else None,
+    )
+    return {gauge.request: gauge}
 
 
 def headline(state: RunState, gauges: dict[str, Gauge] | None = None) -> list[Line]:
@@ -76,7 +94,7 @@ def standing(state: RunState) -> Line:
     mark = known.get(bool(state.qualified)) if state.qualified is not None else marks.Mark("?", "not qualified yet", "warn")
     words = f" ({state.qualification})" if state.qualification else ""
     assert mark is not None
-    return line(("gate ", "muted"), state.gate or numbers.DASH, ("  evaluator ", "muted"), mark.span, words)
+    return line(("gate ", "muted"), state.gate or numbers.DASH, ("  judge ", "muted"), mark.span, words)
 
 
 def now(state: RunState, gauges: dict[str, Gauge]) -> Line:

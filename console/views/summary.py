@@ -50,9 +50,9 @@ class Tally:
 
     def _count(self, event: JobFinished, state: RunState) -> None:
         result = event.result
-        if result.kind.value not in _JUDGED or result.status.value in ("ok", "evaluator_error") or result.source_sha256 is None:
+        if result.kind.value not in _JUDGED or result.status.value in ("ok", "evaluator_error"):
             return
-        key, experiment = result.source_sha256, event.experiment or ""
+        key, experiment = result.source_sha256 or event.request, event.experiment or ""
         known = state.experiments.get(experiment)
         claimed = _believed(result)
         old = self.misses.get(key)

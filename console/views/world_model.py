@@ -6,16 +6,15 @@ Not for: parsing claims (`state.world_model`).
 
 from __future__ import annotations
 
-from console.text import clean
-from console.views.doc import BLANK, Line, Tone, line
+from console.views.doc import BLANK, Line, Tone, line, wrapped
 from state.model import RunState
 
 LINE_LIMIT = 250
 """Lines at which the orchestrator must distil the document."""
 
 
-def document(state: RunState) -> list[Line]:
-    """Build the gauge and the document."""
+def document(state: RunState, *, width: int) -> list[Line]:
+    """Build the gauge and the document, wrapped to `width`."""
     if not state.world_model_text:
         return [line(("nobody has written to the world model yet", "muted"))]
     edits = len(state.world_model_history)
@@ -24,7 +23,8 @@ def document(state: RunState) -> list[Line]:
         (f"{state.world_model_lines} of {LINE_LIMIT} lines", "warn" if state.world_model_lines > LINE_LIMIT else "plain"),
         (f"  {edits} edits  sha256 {state.world_model_sha256[:10]}", "muted"),
     )
-    return [gauge, BLANK, *(line((row, _tone(row))) for row in clean(state.world_model_text).split("\n"))]
+    text = state.world_model_text.rstrip("\n").split("\n")
+    return [gauge, BLANK, *(piece for row in text for piece in wrapped(row, width=width, tone=_tone(row)))]
 
 
 def _tone(row: str) -> Tone:
