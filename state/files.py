@@ -124,6 +124,11 @@ def list_runs(root: Path) -> list[str]:
     return sorted(path.parent.name for path in (root / "runs").glob("*/attempts.jsonl"))
 
 
+def store_path(root: Path) -> Path:
+    """The projection of every run below `root`."""
+    return root / "store.sqlite"
+
+
 def checkpoint_path(journal: Path) -> Path:
     """The sidecar that holds a journal's reducer checkpoint."""
     return journal.with_name(journal.name + ".checkpoint")

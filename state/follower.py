@@ -32,6 +32,16 @@ class Follower:
         return self._index.tail_seq
 
     @property
+    def run(self) -> str | None:
+        """The run that the records seen belong to."""
+        return self._index.run
+
+    @property
+    def newest_version(self) -> int:
+        """Largest format version seen; 0 before the first record."""
+        return self._index.newest_version
+
+    @property
     def torn_bytes(self) -> int:
         """Bytes after the last complete record: a line being written, or a torn one."""
         return os.fstat(self._fd).st_size - self._index.end

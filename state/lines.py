@@ -30,10 +30,8 @@ class LineIndex:
     def __init__(self, fd: int, *, path: Path) -> None:
         self._fd = fd
         self.path = path
-        self.offsets = array("Q")
-        """Start of every record."""
-        self.end = 0
-        """Offset just after the last complete line."""
+        # Where every record ends, after a leading 0: one append is then atomic for readers in other threads.
+        self._ends = array("Q", [0])
         self.last_hash = GENESIS
         self.run: str | None = None
         """Taken from the first record."""
@@ -43,7 +41,12 @@ class LineIndex:
     @property
     def tail_seq(self) -> int:
         """Seq of the last record; 0 when there is none."""
-        return len(self.offsets)
+        return len(self._ends) - 1
+
+    @property
+    def end(self) -> int:
+        """Offset just after the last complete line."""
+        return self._ends[-1]
 
     def extend(self, *, limit: int | None = None) -> int:
         """Index complete lines after the last one known, about `limit` at most, and return how many there were.
@@ -62,9 +65,8 @@ class LineIndex:
 
     def add(self, line_bytes: int, *, digest: str) -> None:
         """Note a line of `line_bytes` (LF included) that the writer itself has just made durable."""
-        self.offsets.append(self.end)
-        self.end += line_bytes
         self.last_hash = digest
+        self._ends.append(self.end + line_bytes)
 
     def read(self, seq: int) -> Record:
         """The record with this seq; KeyError when there is none."""
@@ -106,9 +108,8 @@ class LineIndex:
         self.add(len(line) + 1, digest=head.hash)
 
     def _decode(self, first: int, last: int) -> list[Record]:
-        start = self.offsets[first - 1]
-        stop = self.end if last == self.tail_seq else self.offsets[last]
-        data = _pread_all(self._fd, stop - start, start)
+        start = self._ends[first - 1]
+        data = _pread_all(self._fd, self._ends[last] - start, start)
         return [decode(line, number=first + i) for i, line in enumerate(data.split(b"\n")[:-1])]
 
 
