@@ -1,0 +1,177 @@
+"""`python -m evaluator`: the judge's command line. Standard library, numpy, scipy, PyYAML and torch suffice.
+
+    run JOBFILE --result RESULTFILE     one job, as the daemon starts it: progress on stdout, a result file
+    evaluate|check|robustness PROBLEM FILE    one candidate
+    ab PROBLEM CANDIDATE [CHAMPION]     symmetric A/B; without a champion, against the reference
+    floor|baseline PROBLEM [CHAMPION]
+    qualify [--quick]                   the controls
+
+Exit: 0 done, 1 a negative verdict, 2 usage, 3 environment. The judge dies with its parent.
+Not for: rendering beyond plain lines (`ratchet` does that).
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from evaluator.devices.cpu import open_cpu, raise_priority
+from evaluator.errors import EvaluatorError
+from evaluator.gate import read_source
+from evaluator.judge import jobs
+from evaluator.parent import die_with_parent
+from evaluator.records import FORMAT_VERSION, Decision, Job, JobKind, Progress, Result, Source, Status, decode, dumps, encode
+from problems.errors import ProblemError
+
+CANDIDATE_KINDS = ("evaluate", "check", "robustness")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    die_with_parent()
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except (EvaluatorError, ProblemError) as error:
+        _complain(error.message, error.hint)
+        return error.code
+
+
+def run_job(options: argparse.Namespace) -> int:
+    """`run`: read a job file, write its result file atomically."""
+    job = decode(Job, json.loads(options.jobfile.read_text(encoding="utf-8")))
+    if job.v > FORMAT_VERSION:
+        raise EvaluatorError(f"the job is of format {job.v}, this evaluator knows {FORMAT_VERSION}", "update the evaluator on this host")
+    result = _measure(job, options, _progress_line)
+    partial = options.result.with_suffix(".partial")
+    with open(partial, "w", encoding="utf-8") as file:
+        file.write(dumps(result))
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(options.result)
+    return 0
+
+
+def run_by_hand(options: argparse.Namespace) -> int:
+    """Every other command: build the job from the command line."""
+    job = Job(
+        id=f"hand|{options.problem}|{options.kind}",
+        kind=JobKind(options.kind),
+        problem=options.problem,
+        candidate=_source(getattr(options, "candidate", None)),
+        champion=_source(getattr(options, "champion", None)),
+        profile=options.profile,
+        device=options.device,
+        cases=tuple(options.case) if options.case else None,
+        options=_job_options(options),
+    )
+    result = _measure(job, options, _progress_line if options.json else _progress_words)
+    print(dumps(result) if options.json else _summary(result))
+    return 0 if _is_positive(result) else 1
+
+
+def _measure(job: Job, options: argparse.Namespace, report: jobs.Report) -> Result:
+    device = open_cpu()
+    os.sched_setaffinity(0, device.judge_cores)
+    raise_priority(os.getpid())
+    return jobs.run(job, cache=options.cache, report=report)
+
+
+def _is_positive(result: Result) -> bool:
+    if result.status is not Status.OK:
+        return False
+    if result.verdict is not None:
+        return result.verdict.decision is Decision.FASTER
+    return result.qualification is None or result.qualification.qualified
+
+
+def _summary(result: Result) -> str:
+    """A plain reading of a result: status, message, then every figure as indented JSON."""
+    report = {k: v for k, v in encode(result).items() if k in ("evaluation", "verdict", "floor", "baseline", "robustness", "qualification") and v}
+    for part in report.values():
+        part.pop("trials", None)
+    lines = [f"{result.status.value}  {result.message}".rstrip()]
+    lines += [f"hint: {result.hint}"] if result.hint else []
+    lines += [result.log.rstrip()] if result.log else []
+    return "\n".join([*lines, json.dumps(report, indent=1, ensure_ascii=False)])
+
+
+def _progress_line(progress: Progress) -> None:
+    print(dumps({"progress": dataclasses.asdict(progress)}), flush=True)
+
+
+def _progress_words(progress: Progress) -> None:
+    count = f" {progress.done}/{progress.total}" if progress.total else ""
+    print(f"{progress.step} {progress.detail}{count}".rstrip(), file=sys.stderr, flush=True)
+
+
+def _source(path: str | None) -> Source | None:
+    if path is None:
+        return None
+    text = read_source(path)
+    return Source(sha256=hashlib.sha256(text.encode()).hexdigest(), text=text)
+
+
+def _job_options(options: argparse.Namespace) -> dict[str, Any]:
+    named = {name: getattr(options, name, None) for name in ("seeds", "trials", "pairs", "quick", "naive")}
+    chosen = {name: value for name, value in named.items() if value}
+    return chosen | ({"gate": False} if options.no_gate else {})
+
+
+def _complain(message: str, hint: str) -> None:
+    print(f"evaluator: {message}" + (f"\n  mend: {hint}" if hint else ""), file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m evaluator", description="Ratchet's protected evaluator.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="one job file, one result file")
+    run.add_argument("jobfile", type=Path)
+    run.add_argument("--result", type=Path, required=True)
+    run.set_defaults(command=run_job)
+    _cache_option(run)
+    for kind in (*CANDIDATE_KINDS, "ab", "floor", "baseline", "qualify"):
+        _add_kind(commands, kind)
+    return parser
+
+
+def _add_kind(commands: Any, kind: str) -> None:
+    command = commands.add_parser(kind)
+    command.set_defaults(command=run_by_hand, kind=kind)
+    if kind != "qualify":
+        command.add_argument("problem", help="a key (builtin:scan) or a path")
+    else:
+        command.set_defaults(problem="builtin:gemm_epilogue")
+        command.add_argument("--quick", action="store_true", help="one control a family")
+    if kind in (*CANDIDATE_KINDS, "ab"):
+        command.add_argument("candidate", help="the candidate's source file")
+    if kind in ("ab", "floor"):
+        command.add_argument("champion", nargs="?", help="the champion's source file; left out: the reference")
+    command.add_argument("--json", action="store_true", help="progress and result as JSON, one object a line")
+    command.add_argument("--profile", choices=("open", "seed"), default="open", help="static gate profile")
+    command.add_argument("--device", default="cpu")
+    command.add_argument("--case", action="append", help="only this case (may be repeated)")
+    for name in ("--seeds", "--trials", "--pairs"):
+        command.add_argument(name, type=int)
+    command.add_argument("--naive", action="store_true", help="on a refusal, also say what a naive evaluator would have believed")
+    command.add_argument("--no-gate", action="store_true", help="leave the static gate out (to see what the protocol stops by itself)")
+    _cache_option(command)
+
+
+def _cache_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--cache", type=Path, default=default_cache(), help="where builds are kept (default: %(default)s)")
+
+
+def default_cache() -> Path:
+    """`$XDG_CACHE_HOME/ratchet`, else `~/.cache/ratchet`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ratchet"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""One protected evaluation: integrity, gate, build, references, correctness, timing, verdict.
+
+The reference is calibrated on every case before the candidate's process exists.
+Not for: turning a refusal into a result (`judge.jobs`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evaluator.judge.candidate import Prepared, prepare_candidate
+from evaluator.judge.correctness import check_case, prepare, require_own_kernel, require_unchanged
+from evaluator.judge.outcome import Refusal
+from evaluator.judge.report import evaluation
+from evaluator.judge.runner import Runner
+from evaluator.judge.setting import Setting
+from evaluator.judge.timing import CaseClock, calibrate, interleave
+from evaluator.judge.trial import Bench
+from evaluator.judge.trusted import CaseInfo
+from evaluator.protocol import blocks
+from evaluator.records import CaseCheck, Evaluation, Status
+
+SEEDS = 3
+TRIALS = 60
+ALONE_TRIALS = 15
+
+
+def evaluate(setting: Setting) -> Evaluation:
+    """Measure the job's candidate."""
+    prepared = prepare_candidate(setting)
+    bench = setting.bench()
+    if prepared.interpreted:
+        return check_interpreted(setting, bench, prepared)
+    trials = int(setting.job.options.get("trials", TRIALS))
+    reference = setting.reference_runner(bench)
+    clocks: dict[str, CaseClock] = {}
+    for name in setting.cases():
+        setting.progress("references", f"reference alone, case {name}")
+        case = open_case(setting, bench, name)
+        require_fit(bench, name)
+        prepare(bench, reference, case)
+        clocks[name] = calibrate(bench, reference, name, trials=ALONE_TRIALS)
+    checks = check_candidate(setting, bench, prepared)
+    candidate = setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")
+    for name, clock in clocks.items():
+        case = open_case(setting, bench, name)
+        prepare_both(bench, case, reference, candidate)
+        interleave(bench, clock, reference=reference, candidate=candidate, trials=trials, progress=lambda d, t, n=name: setting.progress("timing", f"case {n}", d, t))  # type: ignore[misc]
+    require_unchanged(candidate)
+    setting.progress("verdict")
+    report = evaluation(list(clocks.values()), checks, seed=blocks.seed(), reused_buffers=bench.reused_buffers)
+    return replace(report, flags=(*prepared.flags, *report.flags))
+
+
+def check_candidate(setting: Setting, bench: Bench, prepared: Prepared) -> list[CaseCheck]:
+    """Correctness and honesty on every case, in a process of its own; raises the refusal."""
+    seeds = int(setting.job.options.get("seeds", SEEDS))
+    candidate = setting.candidate_runner(bench, prepared.build, prepared.source, name="checked")
+    checks = []
+    for name in setting.cases():
+        setting.progress("correctness", f"case {name}")
+        case = open_case(setting, bench, name)
+        checks.append(check_case(bench, candidate, case, seeds=seeds))
+    require_unchanged(candidate)
+    candidate.close()
+    setting.progress("correctness", "own kernels blanked")
+    require_own_kernel(bench, case, lambda: setting.candidate_runner(bench, prepared.build, prepared.source, name="blanked", blank=True))
+    return checks
+
+
+def check_interpreted(setting: Setting, bench: Bench, prepared: Prepared) -> Evaluation:
+    """A Triton candidate on a CPU: correctness through Triton's interpreter, never timed."""
+    checks = check_candidate(setting, bench, prepared)
+    flags = (*prepared.flags, "Triton on a CPU device: checked through its interpreter, never timed")
+    return Evaluation(correct=True, fast1=False, fast1_raw=False, speedup=None, speedup_ci=None, speedup_bound=None, score=0.0, checks=tuple(checks), flags=flags)
+
+
+def open_case(setting: Setting, bench: Bench, name: str) -> CaseInfo:
+    """Take a case in hand on the trusted side."""
+    case = bench.trusted.case(name, blocks.seed())
+    setting.fit_snapshot(bench, case)
+    return case
+
+
+def prepare_both(bench: Bench, case: CaseInfo, *runners: Runner) -> None:
+    """Construct several runners under the same fresh weights, each with slots of its own."""
+    weights = bench.trusted.weights(blocks.seed())
+    try:
+        for runner in runners:
+            runner.construct(case, weights)
+            runner.map(bench.trusted.pool(runner.name, slots=bench.slots, seed=blocks.seed()))
+    finally:
+        weights.close()
+
+
+def require_fit(bench: Bench, name: str) -> None:
+    """Refuse to measure a problem whose tolerance accepts a trivial answer."""
+    fitness = bench.trusted.fitness(blocks.seed())
+    if fitness["trivial"]:
+        raise Refusal(Status.EVALUATOR_ERROR, f"case {name} is unfit: its tolerance accepts {fitness['trivial'][0]}", hint="tighten the tolerance or change the inputs")
+    if not fitness["oracle"]:
+        raise Refusal(Status.EVALUATOR_ERROR, f"case {name} is unfit: the reference itself is off against float64: {fitness['detail']}", hint="loosen the tolerance")

@@ -1,0 +1,127 @@
+"""From timed calls to the evaluation's figures: pure functions over what was timed.
+
+Invariant: nothing here measures; the same calls and seeds give the same report.
+Not for: refusing on correctness (`judge.correctness`), except for clocks that disagree grossly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluator.judge.outcome import Refusal
+from evaluator.judge.timing import CaseClock
+from evaluator.protocol.clock import Call
+from evaluator.records import Audit, CaseCheck, CaseTiming, Evaluation, Interval, Status
+from evaluator.statistics import Agreement, CaseBlocks, Ruling, audit_blocks, geomean, geomean_speedup, mean_speedup, speedup
+
+SCORE_CAP = 10.0
+SMALLEST_US = 1e-3
+"""A trial below a nanosecond cannot be: it is kept at that, so that no aggregate is pulled to zero."""
+
+
+def evaluation(clocks: list[CaseClock], checks: list[CaseCheck], *, seed: int, reused_buffers: int) -> Evaluation:
+    """The report of one timed evaluation; raises `tampered` where the candidate's clocks disagree grossly."""
+    timings = [case_timing(clock, seed=seed) for clock in clocks]
+    overall = geomean_speedup([case_blocks(clock) for clock in clocks], seed=seed)
+    bound = geomean([t.speedup_bound for t in timings])
+    flags = _flags(timings, overall.value, overall.interval, bound, reused_buffers)
+    return Evaluation(
+        correct=True,
+        fast1=overall.interval.low >= 1.0,
+        fast1_raw=overall.value >= 1.0,
+        speedup=overall.value,
+        speedup_ci=overall.interval,
+        speedup_bound=bound,
+        score=min(SCORE_CAP, overall.value),
+        checks=tuple(checks),
+        timings=tuple(timings),
+        flags=tuple(flags),
+        trials={clock.case: raw_trials(clock, seed) for clock in clocks},
+    )
+
+
+def case_blocks(clock: CaseClock) -> CaseBlocks:
+    """Partner blocks of one case in trial times."""
+    return CaseBlocks(ref=_blocks(clock, clock.reference), cand=_blocks(clock, clock.candidate), alone_us=clock.alone_us())
+
+
+def case_timing(clock: CaseClock, *, seed: int) -> CaseTiming:
+    """Figures of one case."""
+    blocks = case_blocks(clock)
+    estimate = speedup(blocks, seed=seed)
+    cand_us = _median(blocks.cand)
+    ref_us = min(_median(blocks.ref), blocks.alone_us or float("inf"))
+    ruling = audit(clock, clock.candidate)
+    if ruling.agreement is Agreement.GROSS and ruling.audit.event_us < ruling.audit.wall_us:
+        raise Refusal(Status.TAMPERED, f"case {clock.case}: {ruling.reason}")
+    return CaseTiming(
+        case=clock.case,
+        ref_us=ref_us,
+        cand_us=cand_us,
+        speedup=estimate.value,
+        speedup_ci=estimate.interval,
+        speedup_mean=mean_speedup(blocks),
+        speedup_bound=ref_us / (cand_us + clock.overhead.slack_us()),
+        trials=sum(len(b) for b in blocks.cand),
+        blocks=len(blocks.cand),
+        voided=clock.quiet.voided,
+        audit=ruling.audit,
+        ref_audit=audit(clock, clock.reference).audit,
+    )
+
+
+def audit(clock: CaseClock, blocks: list[list[Call]]) -> Ruling:
+    """The two clocks of one side."""
+    return audit_blocks(
+        event_us=[[call.event_us for call in block] for block in blocks],
+        wall_us=[[call.wall_us for call in block] for block in blocks],
+        overhead_us=clock.overhead.overhead_us(),
+        slack_us=clock.overhead.slack_us(),
+    )
+
+
+def raw_trials(clock: CaseClock, seed: int) -> dict[str, Any]:
+    """Every kept call, [event, wall] in microseconds by block, and the seed of the resampling."""
+    return {
+        "ref": [[_pair(c) for c in block] for block in clock.reference],
+        "cand": [[_pair(c) for c in block] for block in clock.candidate],
+        "alone": [_pair(c) for c in clock.alone],
+        "overhead_before": _rounded(clock.overhead.before),
+        "overhead_interleaved": _rounded(clock.overhead.interleaved),
+        "bare": _rounded(clock.overhead.bare),
+        "seed": seed,
+    }
+
+
+def _flags(timings: list[CaseTiming], value: float, interval: Interval, bound: float, reused_buffers: int) -> list[str]:
+    flags = []
+    if value > SCORE_CAP:
+        flags.append("over 10x")
+    disagreeing = [t.case for t in timings if not t.audit.agrees]
+    if disagreeing:
+        flags.append(f"clocks disagree on {', '.join(disagreeing)}: the wall decides")
+    if interval.low >= 1.0 > bound:
+        flags.append("within slack")
+    if reused_buffers:
+        flags.append("reused output buffer")
+    return flags
+
+
+
+
+def _blocks(clock: CaseClock, blocks: list[list[Call]]) -> list[list[float]]:
+    return [[max(SMALLEST_US, t) for t in clock.trial_us(block)] for block in blocks]
+
+
+def _median(blocks: Any) -> float:
+    values = sorted(t for block in blocks for t in block)
+    middle = len(values) // 2
+    return float(values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2)
+
+
+def _pair(call: Call) -> list[float]:
+    return [round(call.event_us, 2), round(call.wall_us, 2)]
+
+
+def _rounded(values: list[float]) -> list[float]:
+    return [round(v, 2) for v in values]

@@ -1,0 +1,254 @@
+"""Handle of one runner: the same for the reference and for every candidate.
+
+Between operations the runner is stopped. A failure of a candidate's runner is a `Refusal` with the
+status it deserves; the same failure of the reference's runner is `Infrastructure`.
+Not for: choosing inputs, or judging outputs.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from evaluator.devices.cpu import raise_priority
+from evaluator.judge.outcome import Infrastructure, Refusal
+from evaluator.judge.trusted import CaseInfo, PoolInfo, Weights
+from evaluator.protocol.channel import Channel, Gone, Raised, Silent
+from evaluator.protocol.clock import Call, CallDied, CallTimeout, timed_call
+from evaluator.protocol.freeze import Freezer, NotStopping
+from evaluator.protocol.mailbox import BadAnswer, EarlyEcho, Mailbox, OutputPlace
+from evaluator.protocol.memory import Snapshot, Unreadable, open_memory
+from evaluator.records import Status
+from evaluator.runner import layout
+from evaluator.sandbox.process import SandboxProcess
+
+START_TIMEOUT_S = 120.0
+FILES_INSIDE = "/subject"
+LOG_LIMIT = 16_000
+
+
+Start = Callable[[list[int]], SandboxProcess]
+"""Starts the runner program in a sandbox with these descriptors (control, request page, answer page)."""
+
+
+class Runner:
+    """One sandboxed runner process."""
+
+    def __init__(self, name: str, start: Start, *, files: Path, timeout_s: float, reference: bool = False, compiled: bool = False, charged: bool = True) -> None:
+        self.name = name
+        self.reference = reference
+        self.charged = charged and not reference
+        """Whether its failures are the candidate's; the reference's and a champion's are infrastructure."""
+        self._files = files
+        self._compiled = compiled
+        self._loading: dict[str, Any] = {}
+        self._timeout_s = timeout_s
+        self.mailbox = Mailbox()
+        ours, theirs = socket.socketpair()
+        descriptors = [theirs.fileno(), self.mailbox.request_fd, self.mailbox.answer_fd]
+        self.process = start(descriptors)
+        theirs.close()
+        self._channel = Channel(ours)
+        self._addresses: list[list[int]] = []
+        self._layout: list[dict[str, Any]] = []
+        self._declared: int | None = None
+        self._serving = False
+        self._closed = False
+        ready = self._answered("start", lambda: self._channel.answer("start", timeout_s=START_TIMEOUT_S))
+        pid = _host_pid(self.process, int(ready["ready"]))
+        raise_priority(pid)
+        self._freezer = Freezer(pid)
+        self._memory = open_memory(pid)
+        self._stop()
+
+    def load(self, *, path: str, entry: str, style: str, threads: int, extensions: str | None, blank: bool = False) -> None:
+        """Import the candidate's source."""
+        self._ask("load", path=path, entry=entry, style=style, threads=threads, extensions=extensions, blank=blank)
+
+    def will_load(self, *, entry: str, style: str, threads: int) -> None:
+        """Remember how the reference is loaded; its text depends on the case."""
+        self._loading = {"entry": entry, "style": style, "threads": threads, "extensions": None}
+
+    def construct(self, case: CaseInfo, weights: Weights) -> list[str]:
+        """Build the model under the weights' seed; return the names of state that differ from the reference's."""
+        if self.reference:
+            self.load(path=self._write_reference(case), **self._loading)
+        answer = self._ask(
+            "construct",
+            descriptors=[weights.descriptor],
+            seed=weights.seed,
+            init_args=case.init_args,
+            data_layout=case.data_layout,
+            state=weights.state,
+            state_bytes=weights.state_bytes,
+            compile=self._compiled,
+        )
+        self._declared = case.outputs
+        return list(answer["differing"])
+
+    def map(self, pool: PoolInfo) -> None:
+        """Map the input slots."""
+        answer = self._ask("inputs", descriptors=[pool.descriptor], slots=pool.slots, slot_bytes=pool.slot_bytes, layout=pool.layout)
+        self._addresses, self._layout = answer["addresses"], pool.layout
+        os.close(pool.descriptor)
+
+    def call(self, operation: int = layout.CALL, *, slot: int = 0, timeout_s: float | None = None) -> Call:
+        """One timed call; enters the mailbox loop where needed."""
+        if not self._serving:
+            self._enter()
+        try:
+            call = timed_call(self.mailbox, self._freezer, operation, slot=slot, timeout_s=timeout_s or self._timeout_s, alive=self._alive)
+        except CallTimeout as error:
+            raise self._failure(Status.TIMEOUT, f"no answer within {timeout_s or self._timeout_s:.0f} s") from error
+        except CallDied as error:
+            raise self._failure(Status.RUNTIME_ERROR, f"the process ended during a call: {self._ending()}") from error
+        except EarlyEcho as error:
+            raise self._failure(Status.TAMPERED, str(error)) from error
+        if call.code == layout.RAISED:
+            text = self.mailbox.text()
+            raise self._failure(Status.RUNTIME_ERROR, f"forward raised {_last_line(text)}", log=text)
+        if call.code == layout.BAD_OUTPUT:
+            raise self._failure(Status.INCORRECT, self.mailbox.text())
+        return call
+
+    def snapshot_outputs(self, snapshot: Snapshot) -> list[dict[str, Any]]:
+        """Copy the last call's outputs out of the stopped runner."""
+        try:
+            places = self.mailbox.outputs()
+            offsets = snapshot.take(self._memory, [(p.address, p.nbytes) for p in places])
+        except BadAnswer as error:
+            raise self._failure(Status.TAMPERED, f"the answer page holds {error}") from error
+        except Unreadable as error:
+            raise self._failure(Status.INCORRECT, str(error)) from error
+        return [_place(p, o) for p, o in zip(places, offsets, strict=True)]
+
+    def snapshot_inputs(self, snapshot: Snapshot, slot: int) -> list[int]:
+        """Copy the runner's own view of one input slot; return where each tensor begins."""
+        ranges = [
+            (address, item["elements"] * layout.ITEMSIZES[layout.DTYPES.index(item["dtype"])])
+            for address, item in zip(self._addresses[slot], self._layout, strict=True)
+            if item["kind"] == "tensor" and item["elements"]
+        ]
+        try:
+            return snapshot.take(self._memory, ranges)
+        except Unreadable as error:
+            raise self._failure(Status.TAMPERED, f"the inputs were unmapped: {error}") from error
+
+    @property
+    def declared(self) -> int | None:
+        """Number of outputs the problem declares; None is one tensor."""
+        return self._declared
+
+    def output_address(self) -> int:
+        """Address of the last call's first output, as the runner says."""
+        return int(self.mailbox.answer[layout.FIRST_OUTPUT])
+
+    def honesty(self) -> dict[str, Any]:
+        """What the candidate left changed and how often its own kernels ran (its own process's word)."""
+        return self._ask("honesty")
+
+    def leave(self) -> None:
+        """Leave the mailbox loop."""
+        if self._serving:
+            self._serving = False
+            try:
+                self.mailbox.post(layout.LEAVE)
+            except EarlyEcho as error:
+                raise self._failure(Status.TAMPERED, str(error)) from error
+            self._resume()
+            self._answered("serve", lambda: self._channel.answer("serve", timeout_s=self._timeout_s))
+            self._stop()
+
+    def bare_cycle_us(self) -> float:
+        """Wake and stop without any call."""
+        start = self._freezer.resume()
+        return (self._freezer.stop() - start) / 1e3
+
+    def close(self) -> None:
+        """Kill the whole sandbox and verify that it is gone. Does nothing the second time."""
+        if self._closed:
+            return
+        self._closed = True
+        self._channel.close()
+        self.process.kill()
+        self._freezer.close()
+        os.close(self._memory)
+        self.mailbox.close()
+
+    def _write_reference(self, case: CaseInfo) -> str:
+        folder = Path(tempfile.mkdtemp(prefix="case-", dir=self._files))
+        folder.chmod(0o755)
+        for name, text in case.files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        return f"{FILES_INSIDE}/{folder.name}/reference.py"
+
+    def _enter(self) -> None:
+        self._channel.send("serve", outputs=self._declared)
+        self._serving = True
+
+    def _ask(self, op: str, *, descriptors: list[int] | None = None, **fields: Any) -> dict[str, Any]:
+        self.leave()
+        self._resume()
+        answer = self._answered(op, lambda: self._channel.ask(op, timeout_s=self._timeout_s, descriptors=descriptors or (), **fields))
+        self._stop()
+        return answer
+
+    def _answered(self, op: str, question: Any) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = question()
+            return answer
+        except Raised as error:
+            status = Status.COMPILE_ERROR if error.error in ("MissingEntry", "SyntaxError") else Status.RUNTIME_ERROR
+            raise self._failure(status, f"{op} raised {_last_line(error.text)}", log=error.text) from error
+        except Silent as error:
+            raise self._failure(Status.TIMEOUT, str(error)) from error
+        except Gone as error:
+            raise self._failure(Status.RUNTIME_ERROR, f"the process ended during `{op}`: {self._ending()}") from error
+
+    def _stop(self) -> None:
+        try:
+            self._freezer.stop()
+            self._freezer.confirm()
+        except NotStopping as error:
+            raise self._failure(Status.RUNTIME_ERROR, f"the process ended: {self._ending()}") from error
+
+    def _resume(self) -> None:
+        try:
+            self._freezer.resume()
+        except NotStopping as error:
+            raise self._failure(Status.RUNTIME_ERROR, f"the process ended: {self._ending()}") from error
+
+    def _alive(self) -> bool:
+        return self.process.poll() is None
+
+    def _ending(self) -> str:
+        ended = self.process.wait(2.0)
+        return ended.words() if ended is not None else "it does not answer"
+
+    def _failure(self, status: Status, message: str, *, log: str = "") -> Exception:
+        log = "\n".join(text for text in (log, self.process.stdout, self.process.stderr) if text.strip())[-LOG_LIMIT:]
+        if not self.charged:
+            return Infrastructure(f"the runner `{self.name}`: {message}", log=log)
+        return Refusal(status, message, log=log)
+
+
+def _host_pid(process: SandboxProcess, inside: int) -> int:
+    """The host's number of the process that calls itself `inside` in its own namespace."""
+    for pid in process.members():
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("NSpid:") and int(line.split()[-1]) == inside:
+                return pid
+    raise Infrastructure("the runner's process was not found")
+
+
+def _place(place: OutputPlace, offset: int) -> dict[str, Any]:
+    return {"offset": offset, "dtype": place.dtype, "shape": list(place.shape), "strides": list(place.strides)}
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1][:300] if lines else ""

@@ -1,0 +1,145 @@
+"""What one job runs on: the device, the sandbox, the problem's files and a place to work.
+
+Owns every process and directory of a job and ends them all, whatever happens.
+Not for: the order of a job's steps.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from evaluator.devices.cpu import CpuDevice
+from evaluator.judge.runner import FILES_INSIDE, Runner, Start
+from evaluator.judge.trial import Bench
+from evaluator.judge.trusted import CaseInfo, TrustedProcess
+from evaluator.protocol.memory import Snapshot
+from evaluator.records import Job, Progress
+from evaluator.sandbox.command import Bind, Profile
+from evaluator.sandbox.limits import Limits
+from evaluator.sandbox.probe import SandboxInfo
+from evaluator.sandbox.process import SandboxProcess
+from evaluator.sandbox.layout import current as current_layout
+from problems.model import Problem
+
+if TYPE_CHECKING:
+    from evaluator.build.builder import Build
+
+RUNNER = Path(__file__).resolve().parents[1] / "runner"
+RUNNER_INSIDE = "/ratchet/lib/evaluator/runner"
+EXTENSIONS_INSIDE = "/extensions"
+CANDIDATE_FILE = "candidate.py"
+RUNNER_ENVIRONMENT = {"TRITON_INTERPRET": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+
+
+@dataclass(slots=True)
+class Setting:
+    """The surroundings of one job."""
+
+    job: Job
+    problem: Problem
+    device: CpuDevice
+    sandbox: SandboxInfo
+    cache: Path
+    report: Callable[[Progress], None]
+    timeout_s: float = 60.0
+    """For one untimed operation or one call."""
+    stack: ExitStack = field(default_factory=ExitStack)
+    work: Path = field(init=False)
+    device_s: float = 0.0
+    """Seconds from the first runner on: how long the device was held."""
+    _device_since: float | None = None
+
+    def __post_init__(self) -> None:
+        self.work = Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="ratchet-job-")))
+
+    def __enter__(self) -> Setting:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stack.close()
+        if self._device_since is not None:
+            self.device_s = time.monotonic() - self._device_since
+
+    def progress(self, step: str, detail: str = "", done: int | None = None, total: int | None = None) -> None:
+        """Say which step the job is in."""
+        self.report(Progress(job=self.job.id, step=step, detail=detail, done=done, total=total))
+
+    def cases(self) -> list[str]:
+        """Names of the cases to run."""
+        names = [case.name for case in self.problem.cases(self.job.device)]
+        return [n for n in names if self.job.cases is None or n in self.job.cases]
+
+    def bench(self) -> Bench:
+        """Start the trusted process with the problem loaded."""
+        trusted = TrustedProcess(self.device)
+        self.stack.callback(trusted.close)
+        opened = trusted.open(self.problem.key, self.problem.sha256, self.job.device)
+        return Bench(trusted=trusted, slots=self.device.slots, style=opened["style"], candidate_files=opened["candidate_files"])
+
+    def fit_snapshot(self, bench: Bench, case: CaseInfo) -> None:
+        """Give the bench a snapshot page that holds one call's outputs, or its inputs."""
+        needed = max(case.output_bytes, case.input_bytes, 4096)
+        if bench.snapshot is None or bench.snapshot.size < needed:
+            bench.snapshot = Snapshot(needed)
+            self.stack.callback(bench.snapshot.close)
+            bench.trusted.share(bench.snapshot)
+
+    def reference_runner(self, bench: Bench, *, name: str = "reference", profile: Profile = "run", compiled: bool = False) -> Runner:
+        """Start the reference in a sandbox of its own: the same program as a candidate's."""
+        files = self._folder(name)
+        runner = Runner(name, self._start(files, None, profile), files=files, timeout_s=self.timeout_s, reference=True, compiled=compiled)
+        self.stack.callback(runner.close)
+        runner.will_load(entry=self.problem.reference_entry, style=bench.style, threads=self.threads)
+        return runner
+
+    def candidate_runner(self, bench: Bench, build: Build, source: str, *, name: str, blank: bool = False, charged: bool = True) -> Runner:
+        """Start a candidate in its sandbox. The caller closes it, or the job's end does."""
+        files = self._folder(name)
+        for file, text in {**bench.candidate_files, CANDIDATE_FILE: source}.items():
+            (files / file).write_text(text, encoding="utf-8")
+        runner = Runner(name, self._start(files, build.directory, "run"), files=files, timeout_s=self.timeout_s, charged=charged)
+        self.stack.callback(runner.close)
+        extensions = EXTENSIONS_INSIDE if build.directory is not None else None
+        runner.load(path=f"{FILES_INSIDE}/{CANDIDATE_FILE}", entry=self.problem.entry, style=bench.style, threads=self.threads, extensions=extensions, blank=blank)
+        return runner
+
+    @property
+    def threads(self) -> int:
+        """Threads of every runner: one per measuring core."""
+        return len(self.device.device_cores)
+
+    def _folder(self, name: str) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.work))
+        folder.chmod(0o755)  # the sandbox runs as another user where the judge is root
+        return folder
+
+    def _start(self, files: Path, extensions: Path | None, profile: Profile) -> Start:
+        binds = [Bind(source=RUNNER, target=RUNNER_INSIDE), Bind(source=files, target=FILES_INSIDE)]
+        if extensions is not None:
+            binds.append(Bind(source=extensions, target=EXTENSIONS_INSIDE))
+
+        interpreter = [str(current_layout().python)] if profile == "build" else []
+
+        if self._device_since is None:
+            self._device_since = time.monotonic()
+
+        def start(descriptors: list[int]) -> SandboxProcess:
+            return SandboxProcess.start(
+                [*interpreter, f"{RUNNER_INSIDE}/__main__.py", *map(str, descriptors)],
+                sandbox=self.sandbox,
+                profile=profile,
+                affinity=self.device.device_cores,
+                limits=Limits(),
+                pass_fds=descriptors,
+                binds=binds,
+                env={**RUNNER_ENVIRONMENT, "OMP_NUM_THREADS": str(self.threads)},
+            )
+
+        return start

@@ -1,0 +1,120 @@
+"""Timing a candidate against the reference: calibration before it exists, then interleaved blocks.
+
+Before any candidate exists the reference is timed alone and the overhead and the canary are
+calibrated. Then blocks of both sides alternate in random size and order; a pair of blocks that was
+not quiet is void before its times are read. The faster of the two reference figures counts.
+Not for: statistics (`evaluator.statistics`) or for the verdict on a whole job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from evaluator.judge.outcome import Infrastructure, Refusal
+from evaluator.judge.runner import Runner
+from evaluator.judge.trial import Bench
+from evaluator.protocol import blocks
+from evaluator.protocol.blocks import BlockPair
+from evaluator.protocol.clock import Call
+from evaluator.protocol.overhead import Overhead
+from evaluator.protocol.quiet import Quiet, Unquiet, UnquietByCandidate
+from evaluator.records import Status
+from evaluator.runner import layout
+
+EMPTY_CALLS = 15
+CANARIES = 15
+WARM_UP = 3
+
+
+@dataclass(slots=True)
+class CaseClock:
+    """Everything that was timed for one case. Times are calls; nothing is subtracted yet."""
+
+    case: str
+    overhead: Overhead = field(default_factory=Overhead)
+    quiet: Quiet = field(default_factory=Quiet)
+    alone: list[Call] = field(default_factory=list)
+    """The reference before any candidate exists."""
+    reference: list[list[Call]] = field(default_factory=list)
+    candidate: list[list[Call]] = field(default_factory=list)
+
+    def trial_us(self, calls: list[Call]) -> list[float]:
+        """max(event, wall - overhead) of each call."""
+        overhead = self.overhead.overhead_us()
+        return [max(call.event_us, call.wall_us - overhead) for call in calls]
+
+    def alone_us(self) -> float | None:
+        """Median trial of the reference before any candidate existed."""
+        return float(np.median(self.trial_us(self.alone))) if self.alone else None
+
+    def wall_us(self, calls: list[Call]) -> list[float]:
+        """wall - overhead of each call: the judge's clock alone."""
+        overhead = self.overhead.overhead_us()
+        return [max(0.0, call.wall_us - overhead) for call in calls]
+
+
+def calibrate(bench: Bench, reference: Runner, case: str, *, trials: int) -> CaseClock:
+    """Time the constructed reference alone, the empty call and the canary. No candidate may exist yet."""
+    clock = CaseClock(case)
+    warm_up(bench, reference)
+    for _ in range(EMPTY_CALLS):
+        clock.overhead.before.append(bench.empty(reference).wall_us)
+        clock.overhead.bare.append(reference.bare_cycle_us())
+    clock.quiet.calibration = [_canary(reference) for _ in range(CANARIES)]
+    clock.alone = [bench.trial(reference) for _ in range(trials)]
+    return clock
+
+
+def interleave(bench: Bench, clock: CaseClock, *, reference: Runner, candidate: Runner, trials: int, progress: Callable[[int, int], None]) -> None:
+    """Add at least `trials` calls a side to `clock`, in blocks of random size and order."""
+    warm_up(bench, reference)
+    warm_up(bench, candidate)
+    waiting = blocks.plan(trials)
+    total = len(waiting)
+    while waiting:
+        pair = waiting.pop()
+        ref, cand, counts = _run_pair(bench, clock, pair, reference, candidate)
+        _judge_quiet(clock.quiet)
+        if counts:
+            clock.reference.append(ref)
+            clock.candidate.append(cand)
+        else:
+            waiting.append(pair)
+        progress(total - len(waiting), total)
+
+
+def warm_up(bench: Bench, runner: Runner) -> None:
+    """Calls whose times are not kept; their outputs are verified all the same."""
+    for _ in range(WARM_UP):
+        bench.trial(runner, flush=False, always_verify=True)
+
+
+def _run_pair(bench: Bench, clock: CaseClock, pair: BlockPair, reference: Runner, candidate: Runner) -> tuple[list[Call], list[Call], bool]:
+    sides = [(reference, pair.reference), (candidate, pair.candidate)]
+    if pair.candidate_first:
+        sides.reverse()
+    canaries = [clock.quiet.is_quiet(_canary(reference))]
+    calls: dict[str, list[Call]] = {}
+    for runner, count in sides:
+        calls[runner.name] = [bench.trial(runner, last=index == count - 1) for index in range(count)]
+        canaries.append(clock.quiet.is_quiet(_canary(reference)))
+    clock.overhead.interleaved.append(bench.empty(reference).wall_us)
+    counts = clock.quiet.count(first=canaries[0], between=canaries[1], last=canaries[2], candidate_first=pair.candidate_first)
+    return calls[reference.name], calls[candidate.name], counts
+
+
+def _canary(reference: Runner) -> float:
+    """The better of two runs of the canary: one hiccup of the machine is not an unquiet device."""
+    return min(reference.call(layout.CANARY).wall_us for _ in range(2))
+
+
+def _judge_quiet(quiet: Quiet) -> None:
+    try:
+        quiet.judge()
+    except UnquietByCandidate as error:
+        raise Refusal(Status.TAMPERED, str(error)) from error
+    except Unquiet as error:
+        raise Infrastructure(f"the device is not quiet: {error}") from error

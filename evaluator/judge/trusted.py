@@ -1,0 +1,138 @@
+"""Handle of the trusted process: every question the judge asks it, typed.
+
+Invariant: an answer that does not come is infrastructure, never the candidate's fault.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluator.devices.cpu import CpuDevice
+from evaluator.judge.outcome import Infrastructure
+from evaluator.protocol.channel import Channel, ChannelError, Raised
+from evaluator.protocol.memory import Snapshot
+
+TIMEOUT_S = 300.0
+OUR_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseInfo:
+    """What a runner needs to construct one case."""
+
+    name: str
+    init_args: list[Any]
+    data_layout: dict[str, Any] | None
+    """How the flat inputs form the one argument of a `data` call."""
+    files: dict[str, str]
+    """What lies beside the reference where it runs."""
+    outputs: int | None
+    """Number of outputs declared; None is one tensor."""
+    output_bytes: int
+    input_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A reference state, as a sealed descriptor."""
+
+    seed: int
+    descriptor: int
+    state: list[dict[str, Any]]
+    state_bytes: int
+
+    def close(self) -> None:
+        """Release the descriptor."""
+        os.close(self.descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolInfo:
+    """Input slots of one runner, as a sealed descriptor."""
+
+    descriptor: int
+    slots: int
+    slot_bytes: int
+    layout: list[dict[str, Any]]
+
+
+class TrustedProcess:
+    """The trusted process of one job."""
+
+    def __init__(self, device: CpuDevice) -> None:
+        ours, theirs = socket.socketpair()
+        cores = [",".join(map(str, c)) for c in (device.judge_cores, device.device_cores)]
+        command = [sys.executable, "-m", "evaluator.trusted", str(theirs.fileno()), *cores]
+        environment = {**os.environ, "PYTHONPATH": str(OUR_ROOT), "PYTHONSAFEPATH": "1"}
+        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment)
+        theirs.close()
+        self._channel = Channel(ours)
+        self._snapshot_bytes = 0
+        self._ask_ready()
+
+    def open(self, problem: str, sha256: str, device: str) -> dict[str, Any]:
+        """Load the problem."""
+        return self._ask("open", problem=problem, sha256=sha256, device=device)
+
+    def case(self, name: str, seed: int) -> CaseInfo:
+        """Take a case in hand."""
+        answer = self._ask("case", case=name, seed=seed)
+        return CaseInfo(name, answer["init_args"], answer["data_layout"], answer["files"], answer["outputs"], answer["output_bytes"], answer["input_bytes"])
+
+    def fitness(self, seed: int) -> dict[str, Any]:
+        """Trivial answers that would pass, and the reference against fp64."""
+        return self._ask("fitness", seed=seed)
+
+    def weights(self, seed: int) -> Weights:
+        """Fresh weights drawn from `seed`."""
+        answer = self._ask("weights", seed=seed)
+        return Weights(seed, self._channel.take_descriptor(), answer["state"], answer["state_bytes"])
+
+    def pool(self, runner: str, *, slots: int, seed: int) -> PoolInfo:
+        """Input slots for one runner."""
+        answer = self._ask("pool", runner=runner, slots=slots, seed=seed)
+        return PoolInfo(self._channel.take_descriptor(), answer["slots"], answer["slot_bytes"], answer["layout"])
+
+    def fill(self, runner: str, seed: int, *, flush: bool) -> None:
+        """Fresh values in all slots of one runner, then a cold cache."""
+        self._ask("fill", runner=runner, seed=seed, flush=flush)
+
+    def share(self, snapshot: Snapshot) -> None:
+        """Map the judge's snapshot page."""
+        self._ask("snapshot", descriptors=[snapshot.descriptor], bytes=snapshot.size)
+
+    def verify(self, runner: str, slot: int, outputs: list[dict[str, Any]], declared: int | None) -> tuple[bool, float | None, str]:
+        """Compare the outputs in the snapshot page with the reference."""
+        answer = self._ask("verify", runner=runner, slot=slot, outputs=outputs, declared=declared)
+        return answer["correct"], answer["max_abs_error"], answer["detail"]
+
+    def input_change(self, runner: str, slot: int, offsets: list[int]) -> str:
+        """What a runner changed of its inputs (in the snapshot page), in words; empty if nothing."""
+        return str(self._ask("unchanged", runner=runner, slot=slot, offsets=offsets)["change"])
+
+    def close(self) -> None:
+        """End the process."""
+        self._channel.close()
+        self._process.kill()
+        self._process.wait()
+
+    def _ask_ready(self) -> None:
+        try:
+            self._channel.answer("start", timeout_s=TIMEOUT_S)
+        except ChannelError as error:
+            self.close()
+            raise Infrastructure(f"the trusted process did not start: {error}") from error
+
+    def _ask(self, op: str, *, descriptors: list[int] | None = None, **fields: Any) -> dict[str, Any]:
+        try:
+            return self._channel.ask(op, timeout_s=TIMEOUT_S, descriptors=descriptors or (), **fields)
+        except Raised as error:
+            raise Infrastructure(f"the reference's side failed at `{op}`: {error}", log=error.text) from error
+        except ChannelError as error:
+            raise Infrastructure(f"the reference's side: {error}") from error

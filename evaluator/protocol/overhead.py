@@ -1,0 +1,32 @@
+"""What an empty call costs, measured in the trusted runner only, never in a candidate's.
+
+`overhead` is a low quantile of the same request with an empty `forward`; the smaller of the figure
+from before any candidate exists and the interleaved one is used, so a candidate that makes the
+machine slow cannot enlarge what is subtracted from it. `slack` bounds what native code could save
+of it: all but a bare wake-and-stop of a process.
+Not for: deciding whether two clocks agree (`evaluator.statistics`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from evaluator.statistics import low_quantile, overhead
+
+
+@dataclass(slots=True)
+class Overhead:
+    """Empty-call times of the trusted runner, in microseconds."""
+
+    before: list[float] = field(default_factory=list)
+    interleaved: list[float] = field(default_factory=list)
+    bare: list[float] = field(default_factory=list)
+    """Wake-and-stop without a call, before any candidate exists."""
+
+    def overhead_us(self) -> float:
+        """The figure to subtract."""
+        return overhead(self.before, self.interleaved or self.before)
+
+    def slack_us(self) -> float:
+        """What a native echo could save of the overhead: a constant per call."""
+        return max(0.0, self.overhead_us() - (low_quantile(self.bare) if self.bare else 0.0))

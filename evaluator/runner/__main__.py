@@ -1,0 +1,91 @@
+"""`python -m evaluator.runner CONTROL REQUEST ANSWER`: the runner's control loop.
+
+Reads one JSON object a line from the control socket (descriptors ride along), answers one JSON
+object a line. Calls themselves go through the mailbox (`evaluator.runner.serve`).
+Not for: use outside a sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the mount holds this package alone
+
+from evaluator.runner.control import Control  # noqa: E402
+
+
+class Session:
+    """The operations of one runner."""
+
+    def __init__(self, request: int, answer: int) -> None:
+        from evaluator.runner.serve import Mailbox
+
+        self._mailbox = Mailbox(request, answer)
+        self._subject: Any = None
+        self._arena: Any = None
+        self._watch: Any = None
+
+    def load(self, request: dict[str, Any], _: list[int]) -> dict[str, Any]:
+        """Import the source with its extensions prepared by the builder."""
+        import torch
+
+        from evaluator.runner.subject import Subject
+        from evaluator.runner.watch import Watch
+
+        torch.set_num_threads(request["threads"])
+        torch.use_deterministic_algorithms(False)
+        self._watch = Watch()
+        if request["extensions"]:
+            from evaluator.runner import extension
+
+            extension.install_load(request["extensions"], blank=bool(request.get("blank")))
+        self._subject = Subject(request["path"], entry=request["entry"], style=request["style"])
+        return {}
+
+    def construct(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Build the model under the judge's seed and load the reference's state into it."""
+        from evaluator.runner.subject import read_state
+
+        self._subject.construct(seed=request["seed"], init_args=request["init_args"], data_layout=request["data_layout"])
+        state = read_state(descriptors[0], request["state"], request["state_bytes"]) if descriptors else {}
+        for descriptor in descriptors:
+            os.close(descriptor)
+        differing = self._subject.load_state(state)
+        if request.get("compile"):
+            self._subject.compile()
+        return {"differing": differing[:32]}
+
+    def inputs(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Map the input slots."""
+        from evaluator.runner.arena import Arena
+
+        self._arena = Arena(descriptors[0], slots=request["slots"], slot_bytes=request["slot_bytes"], layout=request["layout"])
+        os.close(descriptors[0])
+        return {"addresses": self._arena.addresses()}
+
+    def serve(self, request: dict[str, Any], _: list[int]) -> dict[str, Any]:
+        """Answer the mailbox until LEAVE."""
+        from evaluator.runner.serve import serve
+
+        serve(self._mailbox, self._subject.forward, self._arena.slots, declared=request["outputs"])
+        return {}
+
+    def honesty(self, _: dict[str, Any], __: list[int]) -> dict[str, Any]:
+        """What the candidate left changed, and which of its own kernels ran."""
+        extension = sys.modules.get("evaluator.runner.extension")
+        return {"changes": self._watch.changes(), "kernels": extension.call_counts() if extension is not None else {}}
+
+
+def main(arguments: list[str]) -> int:
+    """Serve the control socket until it closes."""
+    control, request, answer = (int(a) for a in arguments)
+    session = Session(request, answer)
+    Control(control).serve(lambda name: getattr(session, name))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

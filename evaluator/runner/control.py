@@ -1,0 +1,62 @@
+"""Line protocol between the judge and its processes: one JSON object a line, descriptors ride along.
+
+The same end serves runners (inside a sandbox) and the trusted process. An operation that raises is
+answered with the error's name and text; the judge decides what that means. Descriptors that an
+operation returns are closed here once sent.
+Not for: timed calls (they go through the mailbox).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+LINE_LIMIT = 1 << 20
+TEXT_LIMIT = 16_000
+
+Operation = Callable[[dict[str, Any], list[int]], "tuple[dict[str, Any], list[int]] | dict[str, Any]"]
+
+
+class Control:
+    """The served end of a control socket."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._pending = b""
+        self._descriptors: list[int] = []
+
+    def serve(self, operations: Callable[[str], Operation]) -> None:
+        """Answer requests until the other end closes."""
+        self._send({"ok": True, "ready": os.getpid()}, [])
+        while (received := self._receive()) is not None:
+            message, descriptors = received
+            try:
+                answer = operations(message["op"])(message, descriptors)
+                reply, outgoing = answer if isinstance(answer, tuple) else (answer, [])
+                self._send({"ok": True, **reply}, outgoing)
+            except BaseException as error:  # SystemExit and KeyboardInterrupt of a candidate are answers too
+                self._send({"ok": False, "error": type(error).__name__, "text": traceback.format_exc(limit=-12)[-TEXT_LIMIT:]}, [])
+
+    def _receive(self) -> tuple[dict[str, Any], list[int]] | None:
+        while b"\n" not in self._pending:
+            data, descriptors, _, _ = socket.recv_fds(self._socket, 65536, 8)
+            if not data:
+                return None
+            self._pending += data
+            self._descriptors += descriptors
+        line, self._pending = self._pending.split(b"\n", 1)
+        descriptors, self._descriptors = self._descriptors, []
+        return json.loads(line), descriptors
+
+    def _send(self, answer: dict[str, Any], descriptors: list[int]) -> None:
+        line = json.dumps(answer).encode() + b"\n"
+        if len(line) > LINE_LIMIT:
+            line = json.dumps({"ok": False, "error": "TooLong", "text": "the answer is over 1 MiB"}).encode() + b"\n"
+        sent = socket.send_fds(self._socket, [line], descriptors) if descriptors else 0
+        self._socket.sendall(line[sent:])
+        for descriptor in descriptors:
+            os.close(descriptor)

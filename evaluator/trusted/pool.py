@@ -1,0 +1,80 @@
+"""The slot pool: shared input buffers of one runner, and the private copy of what they hold.
+
+Before a call every slot gets fresh values; which one counts is told to the runner only with the
+post. Expected outputs are computed from the private copy, after the answer.
+Invariant: two runners never share a buffer, and no value is drawn twice.
+Not for: comparing outputs (`trusted.examiner`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from evaluator.protocol.sealing import sealed_memory
+
+ALIGNMENT = 256
+
+Draw = Callable[[int], "tuple[Any, ...]"]
+
+
+class Pool:
+    """Input slots of one case for one runner."""
+
+    def __init__(self, name: str, *, slots: int, sample: tuple[Any, ...]) -> None:
+        self.layout, self.slot_bytes = layout_of(sample)
+        self.slots = slots
+        size = max(1, slots * self.slot_bytes)
+        self.descriptor, self._map = sealed_memory(f"inputs-{name}", size, read_only=True)
+        self._views = [self._view(index * self.slot_bytes) for index in range(slots)]
+        self.private: list[tuple[Any, ...]] = [sample] * slots
+
+    def fill(self, draw: Draw, seed: int) -> None:
+        """Draw fresh values into every slot."""
+        for index in range(self.slots):
+            values = draw(seed + index)
+            self.private[index] = values
+            for view, value in zip(self._views[index], values, strict=True):
+                if view is not None:
+                    view.copy_(value)
+
+    def close(self) -> None:
+        """Drop the buffers."""
+        self._views.clear()
+        self.private.clear()
+        os.close(self.descriptor)
+
+    def _view(self, base: int) -> list[torch.Tensor | None]:
+        return [self._tensor(base, item) if item["kind"] == "tensor" and item["elements"] else None for item in self.layout]
+
+    def _tensor(self, base: int, item: dict[str, Any]) -> torch.Tensor:
+        flat = torch.frombuffer(self._map, dtype=getattr(torch, item["dtype"]), count=item["elements"], offset=base + item["offset"])
+        return flat.as_strided(item["shape"], item["strides"])
+
+
+def layout_of(values: tuple[Any, ...]) -> tuple[list[dict[str, Any]], int]:
+    """Where each input lies in a slot, and the slot's size in bytes."""
+    layout: list[dict[str, Any]] = []
+    offset = 0
+    for value in values:
+        if not isinstance(value, torch.Tensor):
+            layout.append({"kind": "value", "value": value})
+            continue
+        elements = _span(value)
+        layout.append({"kind": "tensor", "offset": offset, "elements": elements, **describe(value)})
+        offset += -(-elements * value.element_size() // ALIGNMENT) * ALIGNMENT
+    return layout, offset
+
+
+def describe(tensor: torch.Tensor) -> dict[str, Any]:
+    """Dtype, shape and strides, as plain data."""
+    return {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape), "strides": list(tensor.stride())}
+
+
+def _span(tensor: torch.Tensor) -> int:
+    if tensor.numel() == 0:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
