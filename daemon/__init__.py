@@ -1,0 +1,1 @@
+"""What runs: run supervisor, evaluation queue, promotion gate, API and its client."""
