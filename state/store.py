@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Collection, Sequence
 from pathlib import Path
@@ -59,6 +60,7 @@ class Store:
     async def open(cls, path: Path) -> Store:
         """Open or create the projection; NewerVersion when a newer Ratchet made it, NotWritable when it cannot be written."""
         dropped = ""
+        _touch(path)
         try:
             try:
                 writer = await _open_writer(path)
@@ -230,6 +232,14 @@ async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
             await connection.execute(statement)
         await connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         await connection.commit()
+
+
+def _touch(path: Path) -> None:
+    # Opened here first: a connection that fails to open leaves its thread behind a closed event loop.
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise NotWritable(path, error) from error
 
 
 def _delete(path: Path) -> None:
