@@ -19,7 +19,7 @@ from evaluator.gate.policy import Policy, check_policy
 from evaluator.gate.profiles import load_profile
 from evaluator.gate.python import PythonScan
 from evaluator.gate.report import NO_CUSTOM_KERNEL, SYNTAX, Advisory, Finding, GateReport, Severity, finding, report
-from evaluator.gate.source import parse
+from evaluator.gate.source import describe, parse
 
 _NATIVE_MARKS = ("#include", "#define", "#pragma", "%:define", "__global__", "__device__", 'extern "C"', "asm(", "__asm")
 
@@ -27,9 +27,11 @@ _NATIVE_MARKS = ("#include", "#define", "#pragma", "%:define", "__global__", "__
 def scan(source: str, *, profile: str, entry: str, policy: Policy | None = None, advisory: str = "flag") -> GateReport:
     """Scan a candidate. `entry` is named in messages; `advisory` is off, flag or reject."""
     rules = load_profile(profile)
-    tree = parse(source)
-    if isinstance(tree, str):
-        return report(profile, [finding(SYNTAX, 1, tree)], custom_kernel=False, policy=policy.name if policy else None)
+    try:
+        tree = parse(source)
+    except SyntaxError as error:
+        broken = finding(SYNTAX, error.lineno or 1, describe(error))
+        return report(profile, [broken], custom_kernel=False, policy=policy.name if policy else None)
     names = Names(tree)
     python = PythonScan(tree, names, rules.python)
     native = list(_native_texts(tree, names))

@@ -40,30 +40,38 @@ def check_source(raw: bytes, *, name: str) -> str:
     return text
 
 
-def parse(source: str) -> ast.Module | str:
-    """The tree of a source, or the compile error in words."""
+def parse(source: str) -> ast.Module:
+    """The tree of a source; whatever keeps it from parsing is a SyntaxError with its line."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a candidate's invalid escapes are not our caller's warnings
             return ast.parse(source)
-    except SyntaxError as error:
-        where = f"line {error.lineno}" + (f", column {error.offset}" if error.offset else "")
-        shown = f": {error.text.strip()[:120]}" if error.text else ""
-        return f"SyntaxError: {error.msg} ({where}){shown}"
     except (ValueError, RecursionError, MemoryError) as error:
-        return f"SyntaxError: the source cannot be parsed: {error}"
+        raise SyntaxError(f"the source cannot be parsed: {error or type(error).__name__}", ("<candidate>", 1, 0, None)) from error
 
 
 def syntax_error(source: str) -> str | None:
     """The compile error of a source in words with its line, or None where it parses."""
-    tree = parse(source)
-    return tree if isinstance(tree, str) else None
+    try:
+        parse(source)
+    except SyntaxError as error:
+        return describe(error)
+    return None
+
+
+def describe(error: SyntaxError) -> str:
+    """One line: what, where, and the text there."""
+    where = f"line {error.lineno}" + (f", column {error.offset}" if error.offset else "")
+    shown = f": {error.text.strip()[:120]}" if error.text else ""
+    return f"SyntaxError: {error.msg} ({where}){shown}"
 
 
 def has_entry(source: str, entry: str) -> bool:
-    """Whether `entry` is a class, a function or an assigned or imported name at the top level of a source that parses."""
-    tree = parse(source)
-    return isinstance(tree, ast.Module) and any(entry in _defined(node) for node in _top_level(tree.body))
+    """Whether `entry` is a class, a function or an assigned or imported name at the top level.
+
+    Raises SyntaxError where the source does not parse.
+    """
+    return any(entry in _defined(node) for node in _top_level(parse(source).body))
 
 
 def _top_level(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -38,6 +38,8 @@ PYTHON = {
     "main through sys.modules": ("evaluator", "import sys\nm = sys.modules['__main__']\nm.median = min\n"),
     "evaluator": ("evaluator", "from evaluator.runner import serve\n"),
     "replaced module": ("evaluator", "import sys\nsys.modules['time'] = object()\n"),
+    "reference class": ("reference-write", "Model.forward = print\n"),
+    "reference through globals": ("reference-write", "m = globals()['Model']\nm.forward = print\n"),
     "code object": ("code-replacement", "def f():\n    return 1\n\n\nf.__code__ = (lambda: 2).__code__\n"),
     "fork": ("process", "import os\nos.fork()\n"),
     "fork from import": ("process", "from os import fork as spoon\nspoon()\n"),

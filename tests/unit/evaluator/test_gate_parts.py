@@ -76,7 +76,10 @@ def test_entry_points():
     assert has_entry("from mine import kernel as custom_kernel\n", "custom_kernel")
     assert not has_entry("# class ModelNew\ns = 'class ModelNew: pass'\n", "ModelNew")
     assert not has_entry("class Outer:\n    class ModelNew:\n        pass\n", "ModelNew")
-    assert not has_entry("class ModelNew(:\n", "ModelNew")
+    with pytest.raises(SyntaxError, match="invalid syntax"):
+        has_entry("class ModelNew(:\n", "ModelNew")
+    with pytest.raises(SyntaxError, match="cannot be parsed"):
+        has_entry("x = 1\0", "ModelNew")
 
 
 def test_syntax_errors_in_words():
