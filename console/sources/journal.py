@@ -18,6 +18,7 @@ from watchfiles import awatch
 
 from console.errors import UsageFault
 from console.sources.base import Batch
+from console.sources.paths import journal_path
 from state.events import Record
 from state.follower import Follower
 from state.model import RunState
@@ -88,9 +89,3 @@ class JournalSource:
                     return
         finally:
             stop.set()
-
-
-def journal_path(path: Path) -> Path:
-    """Take a journal, or the directory of a run that holds one."""
-    inside = path / "attempts.jsonl"
-    return inside if path.is_dir() and inside.is_file() else path

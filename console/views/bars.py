@@ -1,7 +1,7 @@
 """Intervals drawn as text: `   ├──●──┤   │` on a logarithmic axis.
 
 Invariant: a bar is exactly `width` cells wide and never raises: what lies outside the axis is
-clamped to its edge, and non-positive or non-finite values draw nothing.
+clamped to its edge, and values that no measurement gives (not positive, not finite) draw nothing.
 Not for: choosing the numbers, or plots with axes (`console.app.widgets.trend`).
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+_SMALLEST, _LARGEST = 1e-9, 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +23,7 @@ class Axis:
 
     def cell(self, value: float, width: int) -> int | None:
         """Column of `value` in a bar of `width` cells; None where it cannot be placed."""
-        if not math.isfinite(value) or value <= 0:
+        if not _drawable(value):
             return None
         where = math.log(value / self.low) / math.log(self.high / self.low)
         return min(max(round(where * (width - 1)), 0), width - 1)
@@ -29,7 +31,7 @@ class Axis:
 
 def axis_over(values: Iterable[float | None]) -> Axis:
     """Return the axis that holds every usable value and 1, with a margin of a twentieth at each end."""
-    usable = [v for v in values if v is not None and math.isfinite(v) and v > 0]
+    usable = [v for v in values if v is not None and _drawable(v)]
     low, high = min([*usable, 0.99]), max([*usable, 1.01])
     margin = (high / low) ** 0.05
     return Axis(low=low / margin, high=high * margin)
@@ -68,6 +70,11 @@ def sparkline(values: list[float], *, width: int) -> str:
     low, high = min(shown), max(shown)
     blocks = "▁▂▃▄▅▆▇█"
     return "".join(blocks[0 if high == low else round((v - low) / (high - low) * 7)] for v in shown)
+
+
+def _drawable(value: float) -> bool:
+    """Whether a ratio is one that a measurement could give; anything else would only stretch the axis."""
+    return _SMALLEST <= value <= _LARGEST
 
 
 def _put(cells: list[str], index: int | None, char: str) -> None:

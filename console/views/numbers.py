@@ -96,5 +96,6 @@ def short(sha256: str | None) -> str:
 def _three(value: float) -> str:
     if value == 0:
         return "0"
-    digits = max(0, 2 - math.floor(math.log10(abs(value)) + 1e-12))
+    value = float(f"{value:.3g}")
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
     return f"{value:.{min(digits, 4)}f}"

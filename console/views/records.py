@@ -1,8 +1,8 @@
-"""Records read as the structs of `state.events`, and one line for each in the event log.
+"""Records read as the structs of `state.events`, and as one line where no struct fits.
 
 Invariant: a record of an unknown kind, or one whose data does not fit its struct, is still shown by
 its raw fields; nothing here raises on what a journal may hold.
-Not for: the story that plain mode tells (`console.views.story`).
+Not for: the story that plain mode tells (`console.views.story`) or the event log (`console.views.eventlog`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from console.text import clean, one_line
-from console.views import numbers
-from console.views.doc import BLANK, Line, heading, line, pair, verbatim
+from console.text import one_line
 from state.events import KINDS, Event, JobFinished, Record
 
 E = TypeVar("E", bound=Event)
@@ -36,17 +34,6 @@ def as_struct(record: Record, cls: type[E]) -> E | None:
         return None
 
 
-def log_line(record: Record, *, start: str) -> Line:
-    """Build one line of the event log: seq, moment, actor, kind, and what it says."""
-    return line(
-        (f"{record.seq:>6} ", "muted"),
-        (f"{numbers.offset(start, record.ts):>9}  ", "muted"),
-        (f"{one_line(record.actor, limit=16):<16} ", "accent"),
-        (f"{one_line(record.kind, limit=22):<22} ", "strong" if record.kind in KINDS else "warn"),
-        gist(record),
-    )
-
-
 def gist(record: Record, *, limit: int = 400) -> str:
     """Say what a record holds in one line."""
     event = typed(record)
@@ -57,18 +44,3 @@ def gist(record: Record, *, limit: int = 400) -> str:
     subject = next((str(data[k]) for k in ("experiment", "idea", "agent", "nudge", "request") if data.get(k)), "")
     words = next((str(data[k]) for k in _TEXT_KEYS if data.get(k)), "")
     return one_line(f"{subject} {words}" if subject or words else json.dumps(data, ensure_ascii=False)[: limit * 2], limit=limit)
-
-
-def page(record: Record) -> list[Line]:
-    """Build the detail page of one record: its envelope and its data as indented JSON."""
-    data = clean(json.dumps(record.data, ensure_ascii=False, indent=2), limit=200_000)
-    return [
-        line((f"record {record.seq}  ", "heading"), (record.kind, "strong")),
-        pair("at", record.ts),
-        pair("actor", record.actor),
-        pair("hash", record.hash),
-        pair("previous", record.prev),
-        BLANK,
-        heading("data"),
-        *verbatim(data),
-    ]

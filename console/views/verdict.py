@@ -36,7 +36,7 @@ def cases(verdict: Verdict, *, width: int) -> list[Line]:
     """Build two bars a case, events above wall, on one axis."""
     axis = bars.axis_over(v for c in verdict.cases for v in _ends(c))
     room = max(width - 46, 16)
-    rows = [heading("ρ = t_candidate / t_champion per case (left of │ is faster, ░ is the noise floor)")]
+    rows = [heading("ρ = t_candidate / t_champion (left of │ is faster, ░ is the noise floor)")]
     for case in verdict.cases:
         rows += _case(case, axis=axis, room=room)
     return [*rows, line((" " * 16 + bars.scale(axis, width=room), "muted"))]

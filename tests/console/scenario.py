@@ -9,12 +9,14 @@ import datetime
 import hashlib
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from evaluator import records as r
 from state import events as ev
 from state.events import Record
 from state.journal import Journal
+from state.prediction import prediction_sha256
 
 RUN = "20270114-090000-scan-3f9a"
 CASES = ["n1024", "n65536"]
@@ -50,7 +52,8 @@ def write_journal(path: Path, entries: list[Entry] | None = None) -> list[Record
         written = [record for entry in (story() if entries is None else entries) for record in journal.append([entry])]
     folder = path.parent / "candidates"
     folder.mkdir(exist_ok=True)
-    (folder / f"{sha('E1')}.py").write_text("E1")
+    for name in ("E1", "E5", "E6", "E7"):
+        (folder / f"{sha(name)}.py").write_text(name)
     return written
 
 
@@ -135,7 +138,9 @@ def failures() -> list[Entry]:
         *_opened("E2", "Skip the last block", 1.05, 1.20),
         *_job("E2", "check", wrong),
         _report("E2", "The last block is needed"),
-        _reconciled("E2", measured=None, surprise=None, covered=None, hypothesis="untested", performance="untested", correctness="incorrect"),
+        _reconciled(
+            "E2", measured=None, surprise=None, covered=None, hypothesis="untested", performance="untested", correctness="incorrect"
+        ),
         *_opened("E3", "Unrolled inner loop", 1.02, 1.10),
         *_job("E3", "check", broken),
         _report("E3", "Did not compile"),
@@ -222,9 +227,7 @@ def _ok(kind: str, **fields: object) -> r.Result:
 
 def _floor_case(case: str) -> r.FloorCase:
     near = r.Interval(low=0.991, high=1.009)
-    return r.FloorCase(
-        case=case, floor=0.012, rho=1.0, rho_ci=near, rho_wall=1.0, rho_wall_ci=near, slot_bias=1.001, pairs=20, spread=0.02
-    )
+    return r.FloorCase(case=case, floor=0.012, rho=1.0, rho_ci=near, rho_wall=1.0, rho_wall_ci=near, slot_bias=1.001, pairs=20, spread=0.02)
 
 
 def _job(experiment: str | None, kind: str, result: r.Result) -> list[Entry]:
@@ -234,7 +237,7 @@ def _job(experiment: str | None, kind: str, result: r.Result) -> list[Entry]:
     started = ev.JobStarted(request=request, kind=kind, experiment=experiment, candidate=candidate)
     return [
         ("job.started", "daemon", started),
-        ("job.finished", "evaluator", ev.JobFinished(request=request, result=result, experiment=experiment)),
+        ("job.finished", "evaluator", ev.JobFinished(request=request, result=replace(result, job=request), experiment=experiment)),
     ]
 
 
@@ -248,7 +251,7 @@ def _opened(key: str, title: str, low: float, high: float) -> list[Entry]:
         base=None,
         champion=None if key == "E1" else sha("E1"),
         prediction=beliefs,
-        prediction_sha256=sha(key + "prediction"),
+        prediction_sha256=prediction_sha256(beliefs),
     )
     return [("idea.proposed", f"idea:I{key[1:]}", idea), ("experiment.opened", "orchestrator", opened)]
 
@@ -284,7 +287,10 @@ def verdict(key: str, *, rho: float, decision: r.Decision) -> r.Verdict:
         )
         for c in CASES
     )
-    reasons = {r.Decision.FASTER: "both clocks exclude 1 by more than the floor", r.Decision.UNRESOLVED: "the interval lies within the floor"}
+    reasons = {
+        r.Decision.FASTER: "both clocks exclude 1 by more than the floor",
+        r.Decision.UNRESOLVED: "the interval lies within the floor",
+    }
     return r.Verdict(
         decision=decision,
         reason=reasons[decision],
@@ -302,7 +308,9 @@ def verdict(key: str, *, rho: float, decision: r.Decision) -> r.Verdict:
 
 def _evaluation(*, correct: bool, speedup: float | None, naive: r.Claim | None = None) -> r.Evaluation:
     checks = tuple(
-        r.CaseCheck(case=c, correct=correct, seeds=5, max_abs_error=3.1e-7 if correct else 0.41, detail="" if correct else "first at [65535]")
+        r.CaseCheck(
+            case=c, correct=correct, seeds=5, max_abs_error=3.1e-7 if correct else 0.41, detail="" if correct else "first at [65535]"
+        )
         for c in CASES
     )
     timings = () if speedup is None else tuple(_timing(c, speedup) for c in CASES)

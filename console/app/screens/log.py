@@ -13,7 +13,7 @@ from console.app.session import Session
 from console.app.widgets.lines import Block, LinesView
 from console.app.widgets.log import EventLog
 from console.app.widgets.rows import CursorView
-from console.views import records
+from console.views import eventlog
 from console.views.doc import Line, line, text_of
 
 
@@ -60,7 +60,7 @@ class LogScreen(RunScreen):
         record = self.session.record(seq)
         if record is None:
             return line((f"{seq:>6}  …", "muted"))
-        return records.log_line(record, start=self.session.state.started_ts)
+        return eventlog.log_line(record, start=self.session.state.started_ts)
 
 
 class RecordScreen(RunScreen):
@@ -84,7 +84,7 @@ class RecordScreen(RunScreen):
     def paint(self) -> None:
         """Paint the record once it is here."""
         record = self.session.record(self.seq)
-        rows = [line((f"record {self.seq} is being fetched", "muted"))] if record is None else records.page(record)
+        rows = [line((f"record {self.seq} is being fetched", "muted"))] if record is None else eventlog.page(record)
         self.query_one("#page", LinesView).show(lambda _: rows)
 
     def copied(self) -> str:

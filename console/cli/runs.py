@@ -1,0 +1,131 @@
+"""`run PROBLEM` and `status`: start a run on the daemon, and see how runs are.
+
+Invariant: a run belongs to the daemon; these commands may end at any time without ending it.
+Not for: screens (`console.cli.attach`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from console.cli import output
+from console.cli.link import find_run, place_of, with_client
+from console.cli.options import AsJson, Problem, Socket, StateDir
+from console.plain import Teller, tell_on
+from console.views import headline
+from console.views import runs as runs_view
+from console.views.doc import Line, line
+from daemon.client import Client, Runs, Snapshot
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("run")(run)
+    app.command("status")(status)
+
+
+def run(
+    problem: Problem,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Model client: scripted, replay, anthropic, ...", show_default="scripted")
+    ] = None,
+    session: Annotated[str | None, typer.Option("--session", help="Session of the scripted client: a name or a file.")] = None,
+    title: Annotated[str | None, typer.Option("--title", help="What lists call the run.")] = None,
+    settings: Annotated[Path | None, typer.Option("--settings", help="A TOML file with [run], [evaluation] and [agents] tables.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Tell the run's story until it is at rest.")] = False,
+    state_dir: StateDir = None,
+    socket: Socket = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start a run on PROBLEM. It belongs to the daemon and goes on when this command ends."""
+    asked = _absolute(problem)
+    tables = _tables(settings)
+
+    async def work(client: Client) -> tuple[str, int]:
+        started = await client.start(asked, model=model, session=session, title=title, settings=tables)
+        return started.run, started.seq
+
+    place = place_of(state_dir, socket)
+    name, seq = asyncio.run(with_client(place, work))
+    output.answer(
+        [line("started ", (name, "strong")), line(("attach with: ratchet console " + name, "muted"))],
+        {"run": name, "seq": seq},
+        as_json=as_json,
+    )
+    if follow:
+        asyncio.run(with_client(place, lambda client: _follow(client, name, as_json)))
+
+
+def status(
+    named: Annotated[str | None, typer.Argument(metavar="[RUN]", help="A run id or its beginning.", show_default="all")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Tell the story of one run (the latest) as it happens; with --json, one record a line.")
+    ] = False,
+    state_dir: StateDir = None,
+    socket: Socket = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the daemon's runs, or one run's headline; with --follow, its story."""
+    place = place_of(state_dir, socket)
+    if follow:
+
+        async def tell(client: Client) -> None:
+            await _follow(client, (await find_run(client, named)).run, as_json)
+
+        asyncio.run(with_client(place, tell))
+    elif named is None:
+        listed = asyncio.run(with_client(place, lambda client: client.runs()))
+        output.answer(_list(listed), msgspec.to_builtins(listed), as_json=as_json)
+    else:
+
+        async def look(client: Client) -> Snapshot:
+            return await client.snapshot((await find_run(client, named)).run)
+
+        snapshot = asyncio.run(with_client(place, look))
+        data: dict[str, Any] = {"run": snapshot.run, "seq": snapshot.seq, "state": msgspec.to_builtins(snapshot.state)}
+        output.answer(headline.headline(snapshot.state), data, as_json=as_json)
+
+
+def _list(listed: Runs) -> list[Line]:
+    width = output.width()
+    rows = runs_view.rows(msgspec.to_builtins(listed.runs))
+    lines = [runs_view.table_header(width=width), *(row.line(width=width) for row in rows)]
+    lines += [line(("! ", "bad"), f"{d.run}: {d.message}", (f"  {d.hint}", "muted")) for d in listed.damaged]
+    return lines if rows or listed.damaged else [line(("no runs yet: start one with `ratchet run PROBLEM`", "muted"))]
+
+
+async def _follow(client: Client, run: str, as_json: bool) -> None:
+    from console.sources.live import LiveSource
+
+    source = LiveSource(client, run)
+    if not as_json:
+        await tell_on(source, Teller(write=output.write))
+        return
+    async for batch in source.follow(0):
+        for record in batch.records:
+            sys.stdout.write(msgspec.json.encode(record).decode() + "\n")
+            sys.stdout.flush()
+
+
+def _absolute(problem: str) -> str:
+    """A path means the same to the daemon, which runs in another directory."""
+    return problem if ":" in problem else str(Path(problem).expanduser().absolute())
+
+
+def _tables(settings: Path | None) -> dict[str, Any]:
+    if settings is None:
+        return {}
+    import tomllib
+
+    from console.errors import UsageFault
+
+    try:
+        return tomllib.loads(settings.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageFault(f"cannot read {settings}: {error}", "it must be a TOML file") from error
