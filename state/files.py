@@ -177,11 +177,14 @@ def atomic_write(path: Path, data: bytes | str) -> None:
 
 def sync_directory(directory: Path) -> None:
     """Make the names in `directory` durable."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise NotWritable(directory, error) from error
 
 
 def _check_name(name: str, what: str) -> None:

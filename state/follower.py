@@ -37,6 +37,11 @@ class Follower:
         return self._index.run
 
     @property
+    def last_hash(self) -> str:
+        """Hash of the last record seen; 64 zeros before the first."""
+        return self._index.last_hash
+
+    @property
     def newest_version(self) -> int:
         """Largest format version seen; 0 before the first record."""
         return self._index.newest_version

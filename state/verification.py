@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 
 from state import checkpoint
-from state.chain import GENESIS
 from state.consistency import Consistency, Problem
 from state.errors import Damaged
 from state.events import FORMAT_VERSION
@@ -76,21 +75,25 @@ def verify(path: Path) -> Verification:
     with Follower(path) as source:
         problems = _chain_problems(source)
         facts = Consistency(candidates=path.parent / "candidates")
-        state, kinds, stamps = RunState(), dict[str, int](), [""]
-        for record in source.walk():
-            apply(state, record)
-            facts.add(record)
-            kinds[record.kind] = kinds.get(record.kind, 0) + 1
-            stamps = [stamps[0] or record.ts, record.ts]
+        state, kinds, first_ts = RunState(), dict[str, int](), ""
+        try:
+            for record in source.walk():
+                apply(state, record)
+                facts.add(record)
+                kinds[record.kind] = kinds.get(record.kind, 0) + 1
+                first_ts = first_ts or record.ts
+            found, word = _derivations(path, source, state)
+        except Damaged as error:
+            # The chain holds over it, yet it is not a record: only a writer that is not ours makes such a line.
+            found, word = [Problem(line=error.line, why=error.why)], "unused"
         problems += facts.problems()
-        found, word = _derivations(path, source, state)
         return Verification(
             path=str(path),
             run=state.run or source.run or "",
             records=source.tail_seq,
-            last_hash=source.hash_at(source.tail_seq) or GENESIS,
-            first_ts=stamps[0],
-            last_ts=stamps[-1],
+            last_hash=source.last_hash,
+            first_ts=first_ts,
+            last_ts=state.last_ts,
             torn_bytes=0 if problems and problems[0].chain else source.torn_bytes,
             newest_version=source.newest_version,
             kinds=dict(sorted(kinds.items())),

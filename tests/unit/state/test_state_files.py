@@ -129,6 +129,11 @@ def test_the_order_of_an_atomic_write(tmp_path: Path, monkeypatch: pytest.Monkey
     assert calls == ["fsync", "replace", "fsync"]
 
 
+def test_names_that_cannot_be_made_durable_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(NotWritable, match="No such file"):
+        files.sync_directory(tmp_path / "missing")
+
+
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file where a directory is due")
     with pytest.raises(NotWritable) as caught:

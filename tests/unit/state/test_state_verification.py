@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from journal_samples import SHA, opened, result, small_run, started
 
+from state.chain import GENESIS, seal
 from state.checkpoint import Checkpoint, code_fingerprint, save
 from state.errors import Damaged, Unreadable
 from state.files import checkpoint_path
@@ -151,3 +152,12 @@ def test_a_checkpoint_that_agrees_and_one_that_does_not(path: Path) -> None:
     other = Checkpoint(seq=20, hash="0" * 64, code=code_fingerprint(), state=state)
     checkpoint_path(path).write_bytes(msgspec.json.encode(other))
     assert (verify(path).ok, verify(path).checkpoint) == (True, "unused")
+
+
+def test_a_line_that_is_chained_but_is_no_record(path: Path) -> None:
+    line, digest = seal(seq=1, ts="t", run="r1", kind="note", actor="daemon", data={"text": "x"}, prev=GENESIS)
+    other, _ = seal(seq=2, ts="t", run="r1", kind="note", actor="daemon", data=[1], prev=digest)  # type: ignore[arg-type]
+    path.write_bytes(line + other)
+    found = verify(path)
+    assert (found.code, found.state.seq) == (1, 0)
+    assert found.message.startswith("line 2: not a record: Expected `object`, got `array`")
