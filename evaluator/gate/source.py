@@ -61,7 +61,7 @@ def syntax_error(source: str) -> str | None:
 
 def describe(error: SyntaxError) -> str:
     """One line: what, where, and the text there."""
-    where = f"line {error.lineno}" + (f", column {error.offset}" if error.offset else "")
+    where = f"line {error.lineno or 1}" + (f", column {error.offset}" if error.offset else "")
     shown = f": {error.text.strip()[:120]}" if error.text else ""
     return f"SyntaxError: {error.msg} ({where}){shown}"
 
