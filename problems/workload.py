@@ -2,7 +2,8 @@
 
 Used inside the evaluator's trusted process (and its runner, for the reference). Invariant: `inputs(case, seed)`
 and `reference(case, seed)` are functions of their arguments: the same seed gives the same values, and what
-runs is exactly what `problem.sha256` covers. An error of the problem's own code is a BadProblem.
+runs is exactly what `problem.sha256` covers. An error of the problem's own code is a BadProblem, but what a
+call of the reference raises comes through as it is.
 Not for: candidates, clocks or verdicts.
 """
 

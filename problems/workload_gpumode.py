@@ -9,6 +9,7 @@ Not for: KernelBench modules (`problems.workload_kernelbench`).
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from problems import comparison, layout
@@ -110,10 +111,7 @@ class GpuModeWorkload(Workload):
 
         generate = self._function("generate_input")
         arguments = dict(case.params)
-        if (
-            "seed" in arguments
-            or "seed" in generate.__code__.co_varnames[: generate.__code__.co_argcount + generate.__code__.co_kwonlyargcount]
-        ):
+        if "seed" in arguments or "seed" in inspect.signature(generate).parameters:
             arguments["seed"] = seed & _SEED_BITS
         torch.manual_seed(seed)
         try:
