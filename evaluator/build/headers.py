@@ -47,7 +47,7 @@ class Headers:
 
     def key(self, flags: Sequence[str]) -> str:
         """Name of the header for these flags."""
-        text = "\0".join((self._toolchain.fingerprint, SHORT, *COMMON_FLAGS, *flags))
+        text = "\0".join((self._toolchain.installed, SHORT, *COMMON_FLAGS, *flags))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @contextmanager

@@ -35,8 +35,10 @@ class Toolchain:
     torch_version: str
     standard: str
     """As torch itself asks for: `c++20`."""
+    installed: str
+    """sha256 over all of it and the processor (for -march=native)."""
     fingerprint: str
-    """sha256 over all of it, the processor (for -march=native) and this package's own code."""
+    """sha256 over `installed` and this package's own code."""
 
     def include_flags(self) -> list[str]:
         """Directories of torch's and Python's headers."""
@@ -57,9 +59,17 @@ def toolchain() -> Toolchain:
     version = compiler_version(compiler)
     standard = torch_standard((torch / "utils" / "cpp_extension.py").read_text(encoding="utf-8"))
     torch_version = importlib.metadata.version("torch")
-    parts = (version, str(compiler), torch_version, str(torch), standard, platform.python_version(), sys.prefix, processor(), own_code())
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    return Toolchain(compiler=compiler, version=version, torch=torch, torch_version=torch_version, standard=standard, fingerprint=digest)
+    parts = (version, str(compiler), torch_version, str(torch), standard, platform.python_version(), sys.prefix, processor())
+    installed = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return Toolchain(
+        compiler=compiler,
+        version=version,
+        torch=torch,
+        torch_version=torch_version,
+        standard=standard,
+        installed=installed,
+        fingerprint=hashlib.sha256(f"{installed}\0{own_code()}".encode()).hexdigest(),
+    )
 
 
 def find_compiler() -> Path:

@@ -32,11 +32,11 @@ def require_sandbox(bwrap_path: str | Path | None = None) -> SandboxInfo:
     """
     bwrap = find_bwrap(bwrap_path)
     seccomp.filter_path("run")
-    version = _version(bwrap)
+    found = version(bwrap)
     _try_namespaces(bwrap)
-    info = SandboxInfo(bwrap=bwrap, version=version, architecture=seccomp.architecture(), drops_ids=os.geteuid() == 0)
+    info = SandboxInfo(bwrap=bwrap, version=found, architecture=seccomp.architecture(), drops_ids=os.geteuid() == 0)
     if info.drops_ids and not _can_map_two_ids(info):
-        info = SandboxInfo(bwrap=bwrap, version=version, architecture=info.architecture, drops_ids=False)
+        info = SandboxInfo(bwrap=bwrap, version=found, architecture=info.architecture, drops_ids=False)
     return info
 
 
@@ -50,7 +50,8 @@ def find_bwrap(path: str | Path | None = None) -> Path:
     return Path(found).resolve()
 
 
-def _version(bwrap: Path) -> str:
+def version(bwrap: Path) -> str:
+    """What `bwrap --version` prints."""
     try:
         done = subprocess.run([bwrap, "--version"], capture_output=True, text=True, timeout=10, env={}, check=True)
     except (OSError, subprocess.SubprocessError) as error:
