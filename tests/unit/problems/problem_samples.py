@@ -59,7 +59,7 @@ benchmarks:
   - {"size": 100, "seed": 3}
 """
 
-REFERENCE = '''import torch
+REFERENCE = """import torch
 from task import input_t, output_t
 from utils import make_match_reference
 
@@ -78,7 +78,7 @@ def ref_kernel(data: input_t) -> output_t:
 
 
 check_implementation = make_match_reference(ref_kernel, rtol=1e-5, atol=1e-6)
-'''
+"""
 
 TASK_PY = """from typing import TypedDict, TypeVar
 import torch

@@ -1,8 +1,8 @@
 import os
 
 import pytest
-
 from problem_samples import MODULE, REFERENCE, SIDECAR, TASK, write_folder, write_module
+
 from problems import registry, workload
 from problems.errors import BadProblem, UnknownProblem
 

@@ -2,8 +2,8 @@ import subprocess
 import sys
 
 import pytest
-
 from problem_samples import write_folder, write_module
+
 from problems import registry
 from problems.errors import BadProblem, ProblemChanged, UnknownProblem
 

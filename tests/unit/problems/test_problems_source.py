@@ -51,7 +51,7 @@ def test_an_unknown_constant_is_named():
     ("before", "after"),
     [
         ("torch.randn(3, device='cuda')", "torch.randn(3, device='cpu')"),
-        ("torch.randn(3, device=\"cuda:0\").cuda().sum()", "torch.randn(3, device='cpu').cpu().sum()"),
+        ('torch.randn(3, device="cuda:0").cuda().sum()', "torch.randn(3, device='cpu').cpu().sum()"),
         ("torch.cuda.is_available()", "torch.cuda.is_available()"),
         ("f'cuda {x}'", "f'cuda {x}'"),
         ("'a cuda kernel'", "'a cuda kernel'"),

@@ -2,8 +2,8 @@ import hashlib
 import shutil
 
 import pytest
-
 from problem_samples import MODULE
+
 from problems import registry, splits, suites
 from problems.errors import ProblemChanged, UnknownProblem
 
