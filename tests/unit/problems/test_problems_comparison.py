@@ -106,10 +106,12 @@ def test_modules_of_a_problem_see_each_other_and_nothing_else_does():
 def test_modules_of_a_problem_have_sources_and_dataclasses():
     import inspect
 
-    text = "from __future__ import annotations\nimport dataclasses\n@dataclasses.dataclass\nclass D:\n    x: int = 3\n\ndef f():\n    return D().x\n"
+    function = "def f():\n    return D().x\n"
+    record = "@dataclasses.dataclass\nclass D:\n    x: int = 3\n\n"
+    text = "from __future__ import annotations\nimport dataclasses\n" + record + function
     module = execution.ModuleSet({"reference.py": text}, label="p").module("reference")
     assert module.f() == 3
-    assert inspect.getsource(module.f) == "def f():\n    return D().x\n"
+    assert inspect.getsource(module.f) == function
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,13 @@ import pytest
 from problems import manifest
 from problems.errors import ProblemChanged
 
-LOAD = "import sys\nfrom problems import errors, registry\ntry:\n    print(registry.load(sys.argv[1]).sha256)\nexcept errors.ProblemError as e:\n    print(e.code, e.message, e.hint)\n"
+LOAD = """import sys
+from problems import errors, registry
+try:
+    print(registry.load(sys.argv[1]).sha256)
+except errors.ProblemError as error:
+    print(error.code, error.message, error.hint)
+"""
 
 
 @pytest.fixture
