@@ -9,6 +9,8 @@ Invariant: parsing never runs any of it. Not for: generating or checking (`probl
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -94,7 +96,7 @@ def _cases(task: Mapping[str, Any], extra: sidecar.Sidecar, folder: Path) -> dic
     where = str(folder / "task.yml")
     benchmarks = _specs(task.get("benchmarks"), kind="benchmark", size_class="benchmark", where=f"{where}: benchmarks")
     tests = _specs(task.get("tests"), kind="test", size_class="test", where=f"{where}: tests")
-    declared = (*benchmarks, *tests)
+    declared = _distinct((*benchmarks, *tests))
     cases = {device: extra.cases_by_device.get(device) or declared for device in sidecar.DEVICES}
     for device, group in cases.items():
         if not any(case.kind == "benchmark" for case in group):
@@ -107,14 +109,19 @@ def _specs(specs: Any, *, kind: Kind, size_class: SizeClass, where: str) -> tupl
         return ()
     if not isinstance(specs, Sequence) or isinstance(specs, str):
         raise BadProblem(f"{where}: expected a list", 'write - {"size": 1024, "seed": 1}')
-    taken: dict[str, int] = {}
+    checked = [sidecar.plain_params(spec, where=where) for spec in specs]
+    return tuple(Case(name=_name(params), params=params, kind=kind, size_class=size_class) for params in checked)
+
+
+def _distinct(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """The cases with `_2`, `_3`, ... behind names that came before, tests and benchmarks alike."""
+    taken: set[str] = set()
     found: list[Case] = []
-    for spec in specs:
-        params = sidecar.plain_params(spec, where=where)
-        stem = _name(params)
-        taken[stem] = taken.get(stem, 0) + 1
-        name = stem if taken[stem] == 1 else f"{stem}_{taken[stem]}"
-        found.append(Case(name=name, params=params, kind=kind, size_class=size_class))
+    for case in cases:
+        names = itertools.chain([case.name], (f"{case.name}_{number}" for number in itertools.count(2)))
+        name = next(name for name in names if name not in taken)
+        taken.add(name)
+        found.append(dataclasses.replace(case, name=name))
     return tuple(found)
 
 

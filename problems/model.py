@@ -24,7 +24,7 @@ class Case:
     """One shape, spectrum or size of a problem."""
 
     name: str
-    """Unique within the problem's cases of one device and kind."""
+    """Unique within the problem's cases of one device."""
     params: Mapping[str, Any]
     """Module constants (KernelBench) or keyword arguments of `generate_input` (GPU MODE); JSON values."""
     kind: Kind
@@ -80,7 +80,7 @@ class Problem:
         return tuple(case for case in self.cases_by_device[device_kind(device)] if case.kind == kind)
 
     def case(self, device: str, name: str) -> Case:
-        """The case called `name`, benchmarks before tests; BadProblem names the known ones."""
+        """The case called `name`; BadProblem names the known ones."""
         known = self.cases_by_device[device_kind(device)]
         for case in known:
             if case.name == name:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 import torch
-from problem_samples import MODULE, REFERENCE, SIDECAR, write_folder, write_module
+from problem_samples import MODULE, REFERENCE, SIDECAR, TASK, write_folder, write_module
 
 from problems import fitness, layout, registry, workload
 from problems.errors import BadProblem, ProblemChanged
@@ -79,6 +79,12 @@ def test_a_folder_gives_nested_data_from_the_callers_seed(tmp_path):
     assert torch.equal(work.reference(case, 1)(*inputs), inputs[0] + 2 * inputs[1])
     assert not torch.equal(inputs[0], work.inputs(case, 6)[0])
     assert (work.init_args(case), work.constants(case), work.call_style) == ([], {}, "data")
+
+
+def test_a_test_with_the_sizes_of_a_benchmark_has_a_name_of_its_own(tmp_path):
+    task = TASK.replace('{"size": 3, "seed": 1}', '{"size": 100, "seed": 9}')
+    problem = registry.load(str(write_folder(tmp_path, task=task)))
+    assert [c.name for c in problem.cases_by_device["cpu"]] == ["size100", "size100_2", "size4_flat", "size4_flat_2"]
 
 
 def test_a_buffer_that_comes_uninitialised_may_be_written(tmp_path):
