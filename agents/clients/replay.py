@@ -20,7 +20,11 @@ from agents.clients.interface import ModelReply, ModelRequest, ToolAnswer
 from agents.errors import BadSession, Diverged, SessionEnded
 from state.events import AgentReply, AgentResult
 
-DECISIVE = ("status", "correct", "decision", "passed", "promoted", "retention", "experiment", "agent", "idea")
+DECISIVE = (
+    *("status", "correct", "decision", "passed", "promoted"),
+    *("correctness", "performance", "needs_claim_change", "retention"),
+    *("experiment", "agent", "idea"),
+)
 """Fields at the top of an answer that later replies were built on."""
 
 

@@ -13,6 +13,7 @@ from agents.tools.desk import Desk, busy_agents
 from agents.tools.tool import Tool, ToolInput
 from agents.tools.views import idea_view
 from state.events import Record
+from state.model import Agent
 
 TOLD = frozenset({"idea.proposed", "experiment.reported", "agent.finished", "world_model.edited", "promotion", "experiment.opened"})
 
@@ -34,7 +35,9 @@ def make_wait(desk: Desk) -> Tool[Wait]:
             happened = await _happened(desk, since=since, upto=seq)
             pending = [name for name in asked.until if _at_work(desk, name)]
             if _over(desk, asked, happened=happened, pending=pending):
-                return {"happened": happened, "pending": pending, "busy": busy_agents(desk.port), "upto": seq}
+                unknown = [name for name in asked.until if _agent(desk, name) is None]
+                told = {"happened": happened, "pending": pending, "busy": busy_agents(desk.port), "upto": seq}
+                return {**told, "unknown": unknown} if unknown else told
             await desk.port.changed(seq)
 
     about = "Wait until something happens (ideas, reports), or until the agents or experiments in `until` have ended their work."
@@ -47,8 +50,12 @@ def _over(desk: Desk, asked: Wait, *, happened: list[dict[str, Any]], pending: l
     return not pending if asked.until else bool(happened)
 
 
+def _agent(desk: Desk, name: str) -> Agent | None:
+    return desk.port.state.agents.get(name) or desk.port.state.agents.get(f"worker:{name}")
+
+
 def _at_work(desk: Desk, name: str) -> bool:
-    agent = desk.port.state.agents.get(name) or desk.port.state.agents.get(f"worker:{name}")
+    agent = _agent(desk, name)
     return agent is not None and agent.state == "working"
 
 

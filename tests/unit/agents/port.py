@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,7 @@ from evaluator.records import (
     Result,
     Robustness,
     RobustnessPart,
+    Source,
     Status,
     Verdict,
     decode,
@@ -75,8 +77,16 @@ class Journal:
 class FakePort:
     """`agents.ports.RunPort` over a `Journal`."""
 
-    def __init__(self, journal: Journal, *, stop_after: int | None = None, settings: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        stop_after: int | None = None,
+        settings: dict[str, Any] | None = None,
+        judge: Callable[[Job], Result] | None = None,
+    ) -> None:
         self.journal = journal
+        self.judge = judge or judged
         self.stop_after = stop_after
         self.dead = False
         self.started: list[str] = []
@@ -145,7 +155,7 @@ class FakePort:
         await self._commit("job.started", "daemon", intent)
         self.started.append(request)
         await asyncio.sleep(0)
-        result = judged(job)
+        result = self.judge(job)
         await self._commit("job.finished", "evaluator", JobFinished(request=request, result=result, experiment=experiment))
         return result
 
@@ -300,3 +310,41 @@ def _verdict(job: Job) -> Verdict:
         candidate_sha256=job.candidate.sha256,
         outputs_verified=4,
     )
+
+
+MARKS = {
+    "gated_mean_fused": "# speedup 2.2",
+    "gated_mean_chunked": "# incorrect",
+    "gated_mean_intrinsics": "# compile_error",
+    "gated_mean_aligned": "# speedup 7.01",
+    "self.plans": "# refused",
+}
+"""What the double finds for the demo's sources, by a word in them."""
+
+
+def demo_judge(job: Job) -> Result:
+    """`judged` for the demo's sources."""
+    return judged(replace(job, candidate=_marked(job.candidate), champion=_marked(job.champion)))
+
+
+def _marked(source: Source | None) -> Source | None:
+    if source is None:
+        return None
+    return replace(source, text=next((mark for word, mark in MARKS.items() if word in source.text), "# speedup 7.0"))
+
+
+def essence(state: RunState) -> Any:
+    """What a run came to, without the numbers of records."""
+    plain = msgspec.to_builtins(state)
+    for name in ("seq", "records", "effects", "results", "finished_requests", "world_model_history", "voided", "agents", "alerts"):
+        del plain[name]
+    agents = {a.id: (a.state, a.turns, a.context, a.last_words) for a in state.agents.values()}
+    return _without_seq(plain), agents, sorted(state.effects), sorted(state.results), sorted(state.finished_requests)
+
+
+def _without_seq(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_seq(v) for k, v in sorted(value.items()) if k not in ("seq", "opened_seq", "last_seq", "started_seq")}
+    if isinstance(value, list):
+        return [_without_seq(v) for v in value]
+    return value
