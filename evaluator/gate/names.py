@@ -40,7 +40,10 @@ class Names:
         if isinstance(node, ast.Name):
             return self._means.get(node.id, {node.id})
         if isinstance(node, ast.Attribute):
-            return {f"{base}.{node.attr}" for base in self.resolve(node.value)} or {f"?.{node.attr}"}
+            bases = self.resolve(node.value)
+            if node.attr == "__class__":
+                return {base.removesuffix("()") for base in bases}
+            return {f"{base}.{node.attr}" for base in bases} or {f"?.{node.attr}"}
         if isinstance(node, ast.Subscript):
             return self._subscript(node)
         if isinstance(node, ast.Call):
@@ -93,10 +96,13 @@ class Names:
         return {_member(base, key) for base in bases}
 
     def stored(self, target: ast.Attribute | ast.Subscript) -> set[str]:
-        """Dotted names that a store to `target` changes: an entry of sys.modules is the table's, not the module's."""
+        """Dotted names that a store to `target` changes.
+
+        An entry of sys.modules is the table's, not the module's; what a call has returned is the source's own.
+        """
         if isinstance(target, ast.Subscript) and "sys.modules" in self.resolve(target.value):
             return {"sys.modules.?"}
-        return self.resolve(target)
+        return {name for name in self.resolve(target) if "()" not in name}
 
     def _call(self, node: ast.Call) -> set[str]:
         functions = self.resolve(node.func)
@@ -109,6 +115,8 @@ class Names:
             return {f"{base}.__dict__" for base in self.resolve(node.args[0])}
         if functions & {"globals", "builtins.globals", "vars", "locals"}:
             return {"<globals>.__dict__"}
+        if functions & {"type", "builtins.type"} and len(node.args) == 1:
+            return {name.removesuffix("()") for name in self.resolve(node.args[0])}
         method = node.func
         if isinstance(method, ast.Attribute) and method.attr in ("get", "__getitem__", "setdefault", "pop") and node.args:
             key = self.fold(node.args[0])

@@ -201,6 +201,24 @@ class Graphed(torch.nn.Module):
         void run(at::Tensor x) { void* h = dlopen("libcuda.so.1", RTLD_NOW); void* f = dlsym(h, "cuTensorMapEncodeTiled"); (void)f; }
         """
     ),
+    "writes into fresh tensors and own objects": KERNEL
+    + """
+import numpy as np
+
+
+def fill(x):
+    y = torch.zeros(8, 8)
+    y[:4] = x[:4]
+    y.requires_grad = False
+    table = np.arange(10)
+    table[2] += 1
+    weight = torch.nn.Parameter(torch.ones(3))
+    weight.data = weight.data.contiguous()
+    net = torch.nn.Linear(3, 3)
+    net.weight.data[0] = 1.0
+    net.scale = 3
+    return y
+""",
     "numerics flags": KERNEL + "\n\ntorch.backends.cuda.matmul.allow_tf32 = False\n",
     "token pasting for instantiation": native("#define KERNEL(type) void run_##type(type* x) { (void)x; }\nKERNEL(float)\nKERNEL(double)"),
 }

@@ -25,6 +25,8 @@ PYTHON = {
     "default argument": ("timing-write", "import time\n\n\ndef patch(m=time):\n    m.perf_counter = float\n"),
     "event class": ("timing-write", "import torch\ntorch.cuda.Event = object\n"),
     "event method": ("timing-write", "import torch\nE = torch.cuda.Event\nE.elapsed_time = lambda self, other: 0.0\n"),
+    "class of an event": ("timing-write", "import torch\ntype(torch.cuda.Event()).record = print\n"),
+    "__class__ of an event": ("timing-write", "import torch\ntorch.cuda.Event().__class__.record = print\n"),
     "getattr with a literal": ("timing-write", "import torch\ngetattr(torch, 'cuda').synchronize = int\n"),
     "del": ("timing-write", "import time\ndel time.perf_counter\n"),
     "with target": ("timing-write", "import time\nwith open('x') as time.perf_counter:\n    pass\n"),
