@@ -17,17 +17,16 @@ from state.model import RunState
 class Requests:
     """Request ids of one run."""
 
-    def __init__(self, problem: str) -> None:
-        self._problem = problem.replace("|", "_")
+    def __init__(self) -> None:
         self._by_cause: dict[str, str] = {}
         self._counts: dict[str, int] = {}
         self._open: dict[str, int] = {}
         self._finished: dict[str, int] = {}
 
     @classmethod
-    def of(cls, records: Iterable[Record], *, problem: str) -> Requests:
+    def of(cls, records: Iterable[Record]) -> Requests:
         """Fold all of `records`."""
-        requests = cls(problem)
+        requests = cls()
         for record in records:
             requests.apply(record)
         return requests
@@ -41,7 +40,7 @@ class Requests:
         """Seq of the request's `job.finished`."""
         return self._finished.get(request)
 
-    def assign(self, *, owner: str, cause: str) -> str:
+    def assign(self, problem: str, *, owner: str, cause: str) -> str:
         """The request id of `cause`: the one it has had, else the owner's next."""
         known = self._by_cause.get(cause)
         if known is not None:
@@ -49,7 +48,7 @@ class Requests:
         owner = owner.replace("|", "_")
         number = self._counts.get(owner, 0) + 1
         self._counts[owner] = number
-        request = f"kernel|{self._problem}|{owner}|{number}"
+        request = f"kernel|{problem.replace('|', '_')}|{owner}|{number}"
         self._by_cause[cause] = request
         return request
 

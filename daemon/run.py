@@ -65,7 +65,7 @@ class Run:
         self.turns = TurnGate()
         self._around = around
         records = list(journal.walk())
-        self._requests = Requests.of(records, problem=state.problem)
+        self._requests = Requests.of(records)
         self._world_model = WorldModelFile(files, state, known=documents(records))
         observers = (self._requests.observe, self._world_model.observe, *around.observers)
         self.writer = Writer(journal, state=state, observers=observers)

@@ -73,7 +73,7 @@ class JournaledPort:
 
     async def evaluate(self, job: Job, *, owner: str, experiment: str | None, purpose: str, cause: str) -> Result:
         """Run one job through the queue and return its journalled result; see `RunPort.evaluate`."""
-        request = self._requests.assign(owner=owner, cause=cause)
+        request = self._requests.assign(self.state.problem, owner=owner, cause=cause)
         known = self._requests.finished(request)
         if known is not None:
             return _result_of(self._writer.journal.read(known))
@@ -86,7 +86,7 @@ class JournaledPort:
 
     async def adopt(self, job: Job, result: Result, *, owner: str, purpose: str, cause: str) -> Result:
         """Journal a result of an earlier run as the answer to `job`, without running anything."""
-        request = self._requests.assign(owner=owner, cause=cause)
+        request = self._requests.assign(self.state.problem, owner=owner, cause=cause)
         known = self._requests.finished(request)
         if known is not None:
             return _result_of(self._writer.journal.read(known))
