@@ -1,0 +1,24 @@
+import torch
+import torch.nn.functional as F
+
+# @native kernels
+
+
+class Base(torch.nn.Module):
+    """The reference's parameters, and an honest answer that costs a little more than the reference's."""
+
+    def __init__(self, in_features, out_features, multiplier, negative_slope):
+        super().__init__()
+        self.linear = torch.nn.Linear(in_features, out_features)
+        self.multiplier = multiplier
+        self.negative_slope = negative_slope
+        self.calls = 0
+
+    def arguments(self, x):
+        return x, self.linear.weight, self.linear.bias, self.multiplier, self.negative_slope
+
+    def work(self, x):
+        return kernels.plain(*self.arguments(x)).clone()
+
+    def shape(self, x):
+        return (x.shape[0], self.linear.weight.shape[0])

@@ -1,0 +1,7 @@
+# @base
+# @native tricks
+
+
+class ModelNew(Base):
+    def forward(self, x):
+        return tricks.remembered(*self.arguments(x))

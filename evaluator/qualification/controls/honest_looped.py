@@ -1,0 +1,6 @@
+# @base
+
+
+class ModelNew(Base):
+    def forward(self, x):
+        return kernels.looped(*self.arguments(x))
