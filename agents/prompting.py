@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agents.errors import AgentsError
+from state.model import RunState
 
 FOLDER = Path(__file__).resolve().parent / "prompts"
 
@@ -26,6 +27,11 @@ class BadPrompt(AgentsError):
 def system_prompt(name: str, facts: Mapping[str, str], *, folder: Path = FOLDER) -> str:
     """The prompt of a role: `rules.md` where it asks for `{{rules}}`, then `facts`."""
     return _fill(_read(folder, name), {**facts, "rules": _fill(_read(folder, "rules"), facts, name="rules")}, name=name)
+
+
+def prompt_facts(state: RunState) -> dict[str, str]:
+    """What prompts may refer to."""
+    return {"device": state.device, "profile": state.profile, "gate": state.gate, "cases": ", ".join(state.cases), "problem": state.problem}
 
 
 def _read(folder: Path, name: str) -> str:

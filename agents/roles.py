@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from agents.conversation import Role
 from agents.errors import AgentsError
-from agents.ports import RunPort
-from agents.prompting import system_prompt
+from agents.prompting import prompt_facts, system_prompt
 from agents.tools.candidate import make_check, make_evaluate_own, make_submit_candidate
 from agents.tools.desk import Desk
 from agents.tools.dispatch import make_dispatch_idea
@@ -32,13 +31,7 @@ def role_of(name: str, desk: Desk) -> Role:
     makers = {"orchestrator": _orchestrator, "idea": _idea, "worker": _worker}
     if name not in makers:
         raise AgentsError(f"there is no role `{name}` in this version", f"there are: {', '.join(makers)}")
-    return Role(name=name, system=system_prompt(name, prompt_facts(desk.port)), tools=makers[name](desk), max_turns=limits[name])
-
-
-def prompt_facts(port: RunPort) -> dict[str, str]:
-    """What prompts may refer to."""
-    state = port.state
-    return {"device": state.device, "profile": state.profile, "gate": state.gate, "cases": ", ".join(state.cases), "problem": state.problem}
+    return Role(name=name, system=system_prompt(name, prompt_facts(desk.port.state)), tools=makers[name](desk), max_turns=limits[name])
 
 
 def _orchestrator(desk: Desk) -> Toolbox:

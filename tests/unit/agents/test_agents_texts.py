@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from port import FakePort, Journal
 
 from agents.bounds import bounded, clip, line, plain
-from agents.prompting import FOLDER, BadPrompt, system_prompt
-from agents.roles import prompt_facts
+from agents.prompting import FOLDER, BadPrompt, prompt_facts, system_prompt
 from agents.settings import BadSetting, agent_settings
 
 
@@ -43,9 +42,9 @@ def test_a_clipped_text_keeps_head_and_tail():
     assert "characters left out" in text
 
 
-@pytest.mark.parametrize("role", ["orchestrator", "idea", "worker"])
+@pytest.mark.parametrize("role", ["orchestrator", "idea", "worker", "episode"])
 def test_prompts_are_filled_whole(role):
-    prompt = system_prompt(role, prompt_facts(FakePort(Journal().begin())))
+    prompt = system_prompt(role, prompt_facts(FakePort(Journal().begin()).state))
     assert "{{" not in prompt
     assert "`builtin:scan`" in prompt
     assert "you can instead" in prompt
