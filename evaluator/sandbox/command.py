@@ -171,6 +171,7 @@ def _launch(profile: Profile, argv: Sequence[str], layout: Layout, limits: Limit
         "seal": f"{OURS}/seal.bpf" if profile == "run" else None,
         "path": list(layout.path),
         "ready": descriptors.ready,
+        "close": [] if descriptors.user_map is None else [descriptors.user_map],
         "exec": profile == "build",
     }
     return [str(layout.python), "-I", "-B", f"{OURS}/launch.py", json.dumps(config, separators=(",", ":")), *argv]

@@ -3,7 +3,7 @@
     python -I -B /ratchet/launch.py CONFIG TARGET [ARGUMENT...]
 
 CONFIG is a JSON object: `limits` {RLIMIT name: value}, `ids` [uid, gid] or null, `seal` (path of a second system-call filter, or null),
-`path` (entries for sys.path), `ready` (descriptor that gets one byte when all of it is in place),
+`path` (entries for sys.path), `ready` (descriptor that gets one byte when all of it is in place), `close` (descriptors that are left over),
 `exec` (true: replace this process by TARGET; false: run TARGET as a Python program in it).
 
 Invariant: standard library only and nothing of ours is imported, since only this file is mounted; the seal is installed before the
@@ -67,7 +67,8 @@ def main() -> None:
     if config["seal"]:
         seal(config["seal"])
     os.write(config["ready"], b"\n")
-    os.close(config["ready"])
+    for descriptor in (config["ready"], *config["close"]):
+        os.close(descriptor)
     del sys.argv[:2]
     if config["exec"]:
         os.execv(sys.argv[0], sys.argv)

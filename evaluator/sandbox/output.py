@@ -16,14 +16,13 @@ from collections import deque
 
 CHUNK = 65536
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def sanitise(data: bytes | str) -> str:
     """Return printable text: escape sequences, control and direction characters removed, line ends as LF, tabs kept."""
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     text = ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(c for c in text if c in "\n\t" or not (unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co") or c in BIDI))
+    return "".join(c for c in text if c in "\n\t" or not (unicodedata.category(c)[0] == "C" or unicodedata.category(c) in ("Zl", "Zp")))
 
 
 class Kept:

@@ -1,8 +1,8 @@
 """One sandboxed process: started, stopped and continued, read, waited for, and killed with everything in it.
 
 Invariant: after `kill` returns, nothing of the sandbox is left, or it raises; when the starting process dies in any way, so does
-the sandbox (the kernel's parent-death signal, set before the sandbox may run).
-Not for: what the process is asked to do. The thread that calls `start` must outlive the sandbox: the death signal is tied to it.
+the sandbox (`guardian`).
+Not for: what the process is asked to do.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class SandboxProcess:
     def __init__(self, started: starting.Started, *, profile: Profile, limits: Limits) -> None:
         self.first_pid = started.first_pid
         """Host pid of the namespace's first process: the runner itself under `run`."""
-        self._bwrap = started.bwrap
+        self._guardian = started.guardian
+        self._lifeline = started.lifeline
         self._drain = started.drain
         self._first = started.first
         self._single = profile == "run"
@@ -180,13 +181,13 @@ class SandboxProcess:
     def wait(self, timeout_s: float) -> Exit | None:
         """Wait until it ends, at most `timeout_s`; None when it still runs. Its memory is watched meanwhile."""
         deadline = time.monotonic() + timeout_s
-        while self._bwrap.poll() is None:
+        while self._guardian.poll() is None:
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
             self._enforce_memory()
             try:
-                self._bwrap.wait(min(WATCH_EVERY_S, left))
+                self._guardian.wait(min(WATCH_EVERY_S, left))
             except subprocess.TimeoutExpired:
                 continue
         self._drain.join(KILL_TIMEOUT_S if self._single else WATCH_EVERY_S)
@@ -194,7 +195,7 @@ class SandboxProcess:
 
     def poll(self) -> Exit | None:
         """How it ended, or None while it runs."""
-        return None if self._bwrap.poll() is None else self._exit()
+        return None if self._guardian.poll() is None else self._exit()
 
     def kill(self) -> None:
         """Kill everything in the sandbox and see that it is gone. Does nothing the second time.
@@ -203,13 +204,13 @@ class SandboxProcess:
         """
         if self._closed:
             return
-        if self._bwrap.poll() is None and self._ended_by_us is None:
+        if self._guardian.poll() is None and self._ended_by_us is None:
             self._ended_by_us = "killed"
         self._send_first(signal.SIGKILL)
         if not _ended(self._first, KILL_TIMEOUT_S):
             raise SandboxError("a killed sandbox is still there", f"look at process {self.first_pid} and its children")
-        self._bwrap.kill()
-        self._bwrap.wait(KILL_TIMEOUT_S)
+        os.close(self._lifeline)
+        self._guardian.wait(KILL_TIMEOUT_S)
         self._drain.join(KILL_TIMEOUT_S)
         self._close()
 
@@ -220,7 +221,7 @@ class SandboxProcess:
         self.kill()
 
     def _exit(self) -> Exit:
-        code = self._bwrap.returncode
+        code = self._guardian.returncode
         code = 128 - code if code < 0 else code
         if self._ended_by_us is not None:
             return Exit(reason=self._ended_by_us, code=code)

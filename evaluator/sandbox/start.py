@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -24,6 +24,7 @@ from evaluator.sandbox.command import NOBODY, PASSWD, Bind, Descriptors, Profile
 from evaluator.sandbox.limits import Limits, on_cores
 from evaluator.sandbox.output import Drain
 
+GUARDIAN = Path(__file__).with_name("guardian.py")
 START_TIMEOUT_S = 30.0
 
 
@@ -31,7 +32,10 @@ START_TIMEOUT_S = 30.0
 class Started:
     """A sandbox whose target is about to run."""
 
-    bwrap: subprocess.Popen[bytes]
+    guardian: subprocess.Popen[bytes]
+    """Parent of bubblewrap; ends with its exit code."""
+    lifeline: int
+    """Closing it ends everything in the sandbox."""
     first_pid: int
     """Host pid of the first process of the PID namespace."""
     first: int
@@ -53,7 +57,7 @@ def start(
 ) -> Started:
     """Start one sandbox; see `SandboxProcess.start`."""
     deadline = time.monotonic() + START_TIMEOUT_S
-    with ExitStack() as ours, ExitStack() as theirs:
+    with ExitStack() as ours, ExitStack() as theirs, ExitStack() as opened:
         info, ready = _pipe(ours, theirs), _pipe(ours, theirs)
         user_map = _pipe(theirs, ours) if sandbox.drops_ids else None
         descriptors = Descriptors(
@@ -74,45 +78,41 @@ def start(
             devices=devices,
             env=env,
         )
-        bwrap, drain = _spawn(line, descriptors, pass_fds, cores, limits)
+        guardian, lifeline, drain = _spawn(line, descriptors, pass_fds, cores, limits)
         theirs.close()
         try:
             first_pid = _read_info(info[0], deadline)
-            first = os.pidfd_open(first_pid)
+            first = _kept(opened, os.pidfd_open(first_pid))
             if user_map is not None:
                 _map_ids(first_pid, user_map[1])
             if not _read(ready[0], deadline):
                 raise EOFError
         except (OSError, ValueError, EOFError) as error:
-            raise _fault(bwrap, drain, error) from error
-    return Started(bwrap=bwrap, first_pid=first_pid, first=first, drain=drain)
+            raise _fault(guardian, lifeline, drain, error) from error
+        opened.pop_all()
+    return Started(guardian=guardian, lifeline=lifeline, first_pid=first_pid, first=first, drain=drain)
 
 
 def _spawn(
     line: Sequence[str], descriptors: Descriptors, pass_fds: Sequence[int], cores: Iterable[int] | None, limits: Limits
-) -> tuple[subprocess.Popen[bytes], Drain]:
+) -> tuple[subprocess.Popen[bytes], int, Drain]:
     fds = [d for d in (descriptors.filter, descriptors.info, descriptors.passwd, descriptors.ready, descriptors.user_map) if d is not None]
-    out, err = os.pipe(), os.pipe()
-    try:
+    with ExitStack() as ours, ExitStack() as theirs:
+        out, err, life = _pipe(ours, theirs), _pipe(ours, theirs), _pipe(theirs, ours)
+        argv = [sys.executable, "-I", "-S", str(GUARDIAN), str(life[0]), *line]
         with on_cores(cores):
-            bwrap = subprocess.Popen(
-                line,
+            guardian = subprocess.Popen(
+                argv,
                 stdin=subprocess.DEVNULL,
                 stdout=out[1],
                 stderr=err[1],
-                pass_fds=(*fds, *pass_fds),
+                pass_fds=(*fds, *pass_fds, life[0]),
                 env={},
                 cwd="/",
                 start_new_session=True,
             )
-    except BaseException:
-        os.close(out[0])
-        os.close(err[0])
-        raise
-    finally:
-        os.close(out[1])
-        os.close(err[1])
-    return bwrap, Drain({"stdout": out[0], "stderr": err[0]}, limits.output_bytes)
+        ours.pop_all()
+    return guardian, life[1], Drain({"stdout": out[0], "stderr": err[0]}, limits.output_bytes)
 
 
 def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
@@ -149,9 +149,9 @@ def _map_ids(pid: int, go: int) -> None:
     os.write(go, b"\n")
 
 
-def _fault(bwrap: subprocess.Popen[bytes], drain: Drain, error: Exception) -> EnvironmentFault:
-    bwrap.send_signal(signal.SIGKILL)
-    bwrap.wait()
+def _fault(guardian: subprocess.Popen[bytes], lifeline: int, drain: Drain, error: Exception) -> EnvironmentFault:
+    os.close(lifeline)
+    guardian.wait()
     drain.join(5)
     said = [line for line in drain.text("stderr").splitlines() if line.strip()]
     reason = said[-1][:300] if said else (str(error) or "it ended without a word")

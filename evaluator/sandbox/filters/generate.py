@@ -62,6 +62,7 @@ AF_UNIX = 1
 
 NOT_EQUAL, EQUAL, MASKED_EQUAL = 1, 4, 7
 LOW_32 = 0xFFFFFFFF
+UNKNOWN = -1
 
 
 class _Compare(ctypes.Structure):
@@ -125,8 +126,10 @@ def _newest_only() -> bytes:
 def _add(
     library: ctypes.CDLL, context: int, token: int, name: str, number: int, comparisons: tuple[tuple[int, int, int, int], ...]
 ) -> None:
-    syscall = library.seccomp_syscall_resolve_name_arch(token, name.encode())
-    if syscall < 0:
+    syscall = library.seccomp_syscall_resolve_name(name.encode())  # rules are given in native numbers, libseccomp translates them
+    if syscall == UNKNOWN:
+        raise ValueError(f"libseccomp does not know {name}")
+    if library.seccomp_syscall_resolve_name_arch(token, name.encode()) < 0:
         return  # this architecture never had it
     array = (_Compare * max(1, len(comparisons)))(*(_Compare(*c) for c in comparisons))
     _check(library.seccomp_rule_add_array(context, ERRNO | number, syscall, len(comparisons), array), name)
@@ -148,6 +151,7 @@ def _library() -> ctypes.CDLL:
     library.seccomp_attr_set.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32]
     library.seccomp_arch_add.argtypes = library.seccomp_arch_remove.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
     library.seccomp_syscall_resolve_name_arch.argtypes = [ctypes.c_uint32, ctypes.c_char_p]
+    library.seccomp_syscall_resolve_name.argtypes = [ctypes.c_char_p]
     library.seccomp_rule_add_array.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p]
     library.seccomp_export_bpf.argtypes = [ctypes.c_void_p, ctypes.c_int]
     return library
