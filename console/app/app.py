@@ -47,6 +47,9 @@ class Manners:
     """Ask whether to stop the daemon."""
 
 
+VIEWS = Binding.Group("Views ", compact=True)
+
+
 class RatchetApp(App[Left]):
     """One console."""
 
@@ -55,11 +58,12 @@ class RatchetApp(App[Left]):
     ENABLE_COMMAND_PALETTE = True
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "detach", "Detach", id="app.detach"),
-        Binding("1", "home", "Home", id="app.home"),
-        Binding("2", "events", "Events", id="app.events"),
-        Binding("3", "world_model", "World", id="app.world_model"),
-        Binding("4", "runs", "Runs", id="app.runs"),
+        Binding("q", "detach", "Detach", tooltip="The daemon and the run go on", id="app.detach"),
+        Binding("q", "leave", "Leave", id="app.leave"),
+        Binding("1", "home", "Home", tooltip="The run at a glance", group=VIEWS, id="app.home"),
+        Binding("2", "events", "Events", tooltip="Every record of the journal", group=VIEWS, id="app.events"),
+        Binding("3", "world_model", "World", tooltip="What the run believes", group=VIEWS, id="app.world_model"),
+        Binding("4", "runs", "Runs", tooltip="Choose another run", group=VIEWS, id="app.runs"),
         Binding("p", "pause", "Pause", id="run.pause"),
         Binding("p", "resume", "Resume", id="run.resume"),
         Binding("n", "nudge", "Nudge", id="run.nudge"),
@@ -111,8 +115,10 @@ class RatchetApp(App[Left]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only what works now."""
-        if isinstance(self.screen, (ChoicePrompt, NudgePrompt)) and action != "detach":
+        if isinstance(self.screen, (ChoicePrompt, NudgePrompt)):
             return action in ("command_palette", "quit", "help_quit")
+        if action in ("detach", "leave"):
+            return self._welcome.live == (action == "detach")
         if action in ("home", "events", "world_model", "trend"):
             return self.session is not None
         if action == "runs":
@@ -201,7 +207,7 @@ class RatchetApp(App[Left]):
                 raise
             self.notify(f"{known.message}. {known.hint}", severity="error", markup=False)
             return
-        self.notify(f"{what}: recorded as {seq}", markup=False)
+        self.notify(f"{what}: recorded as {seq}", markup=False, timeout=2.5)
 
     @work
     async def action_detach(self) -> None:
@@ -209,12 +215,17 @@ class RatchetApp(App[Left]):
         if isinstance(self.screen, ChoicePrompt):
             return
         if self._manners.demo and self.session is not None and self.session.state.status not in ("finished", "failed", "stopped"):
+            self.clear_notifications()
             answer = await self.push_screen_wait(ChoicePrompt("Leave the demo", DETACH_OR_STOP))
             if answer is None:
                 return
             self.exit("stop" if answer == "s" else "detached")
         else:
             self.exit("detached")
+
+    def action_leave(self) -> None:
+        """Leave a replay; nothing goes on behind it."""
+        self.exit("detached")
 
     async def action_quit(self) -> None:
         """Leave as `q` does."""
@@ -252,6 +263,7 @@ _COMMANDS = (
     ("Trend", "Show or hide the trend plot", "trend"),
     ("Help", "Keys, glyphs and words", "guide"),
     ("Detach", "Leave the console; the daemon goes on", "detach"),
+    ("Leave", "Leave the replay", "leave"),
 )
 
 

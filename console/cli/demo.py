@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import sys
 import time
 from collections.abc import Iterable
@@ -102,7 +103,9 @@ def _close(found: engine.Demo, run: str, *, wall_s: float, as_json: bool) -> Non
     came_to = asyncio.run(engine.summary_of(journal))
     output.answer([line(""), *summary.table(came_to)], _object(came_to, journal, wall_s), as_json=as_json)
     if not as_json:
-        output.write([line(("journal ", "muted"), str(journal)), line(("replay  ", "muted"), f"ratchet replay {journal}")])
+        output.write(
+            [line(("journal ", "muted"), str(journal)), line(("replay  ", "muted"), f"ratchet replay {shlex.quote(str(journal))}")]
+        )
     if came_to.status == "failed":
         raise typer.Exit(1)
 

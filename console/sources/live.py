@@ -90,8 +90,13 @@ class LiveSource:
             await asyncio.wait({pump})
 
     async def _pump(self, snapshot: Snapshot, arrived: asyncio.Queue[Record | Link | DaemonError]) -> None:
+        lost = False
+
         def told(connection: Connection) -> None:
-            arrived.put_nowait(_LOST if connection == "lost" else _FOUND)
+            nonlocal lost
+            if lost or connection == "lost":
+                arrived.put_nowait(_LOST if connection == "lost" else _FOUND)
+            lost = connection == "lost"
 
         try:
             async for record in self._client.events(snapshot, status=told):

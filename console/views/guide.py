@@ -12,7 +12,9 @@ from console.views import marks
 from console.views.doc import BLANK, Line, Span, heading, line, pair, wrapped
 
 KEYS = (
-    ("↑ ↓ ← → or k j h l", "move; space and b, page down and up, by page; g and G to the ends"),
+    ("↑ ↓ ← → or k j h l", "move"),
+    ("space b, page keys", "move by page"),
+    ("g G, home and end", "move to the ends"),
     ("enter", "open what the cursor is on"),
     ("esc", "go back"),
     ("1  2  3  4", "home, events, world model, runs"),
@@ -57,5 +59,5 @@ naive claim: what one process with its own clock and a fixed input would have be
 
 
 def _glyphs(label: str, names: str, mark: Callable[[str], marks.Mark]) -> Line:
-    spans = [span for name in names.split() for span in (mark(name).span, Span("   "))]
-    return line((f"  {label:<22} ", "muted"), *spans)
+    spans = [span for name in names.split() for span in (mark(name).span, Span("  "))]
+    return line((f"  {label:<8} ", "muted"), *spans)

@@ -57,8 +57,7 @@ def title(state: RunState) -> Line:
 
 def speed(state: RunState) -> Line:
     """Build baseline, compiled, champion and speed-up."""
-    champion = numbers.duration_us(state.champion_us if state.champion else state.baseline_us)
-    who = "" if state.champion else " (the reference)"
+    champion = numbers.duration_us(state.champion_us) if state.champion else "none yet"
     tone: Part = (numbers.times(state.speedup), "good" if state.speedup > 1 else "plain")
     return line(
         ("baseline ", "muted"),
@@ -66,7 +65,7 @@ def speed(state: RunState) -> Line:
         ("  compiled ", "muted"),
         numbers.duration_us(state.compiled_us),
         ("  champion ", "muted"),
-        champion + who,
+        champion,
         ("  speed-up ", "muted"),
         tone,
     )

@@ -116,6 +116,8 @@ def of_experiment(experiment: Experiment) -> Mark:
         return status(latest.status)
     if latest.kind == "ab" and latest.decision:
         return decision(latest.decision)
+    if latest.kind == "check":
+        return Mark("✓", "check ok", "good")
     if latest.passed is False:
         return Mark("✗", "not robust", "bad")
     return status("ok")

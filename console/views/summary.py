@@ -86,6 +86,8 @@ class Summary:
     run: str
     problem: str
     status: str
+    reason: str
+    """Why the run is in this state, in words."""
     gate: str
     qualification: str
     elapsed_s: float
@@ -121,6 +123,7 @@ def summarize(state: RunState, tally: Tally) -> Summary:
         run=state.run,
         problem=state.problem,
         status=state.status,
+        reason=state.status_reason,
         gate=state.gate,
         qualification=state.qualification,
         elapsed_s=round(numbers.elapsed_s(state.started_ts, state.last_ts), 3),
@@ -147,6 +150,7 @@ def table(summary: Summary) -> list[Line]:
     """Build the closing table."""
     return [
         heading(f"{summary.run} on {summary.problem}: {summary.status} after {numbers.seconds(summary.elapsed_s)}"),
+        *([line((f"  {summary.reason}", "warn" if summary.status == "failed" else "muted"))] if summary.reason else []),
         pair("baseline", numbers.duration_us(summary.baseline_us), width=15),
         pair("compiled", numbers.duration_us(summary.compiled_us), width=15),
         pair("champion", numbers.duration_us(summary.champion_us), width=15),

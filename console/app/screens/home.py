@@ -7,6 +7,7 @@ Not for: one experiment (`console.app.screens.experiment`).
 from __future__ import annotations
 
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 
 from console.app.screens.base import RunScreen
@@ -23,6 +24,7 @@ from state.model import Alert
 class HomeScreen(RunScreen):
     """One run at a glance."""
 
+    BINDINGS = [Binding("escape", "back", "Back", show=False, id="screen.back")]
     name_shown = "home"
 
     def body(self) -> ComposeResult:
@@ -45,7 +47,7 @@ class HomeScreen(RunScreen):
         state, table = self.session.state, self.query_one(RowList)
         rows = experiments.rows(state)
         self.query_one("#headline", Block).show(lambda _: headline.headline(state, self.session.gauges))
-        self.query_one("#columns", Block).show(lambda width: [_gutter(experiments.table_header(width=width - GUTTER))])
+        self.query_one("#columns", Block).show(lambda width: [_gutter(experiments.table_header(width=width - GUTTER - 1))])
         table.show_rows([row.id for row in rows], lambda width: [row.line(width=width) for row in rows])
         self.query_one("#alerts", Block).show(lambda _: alerts(self.session.state.alerts[-1:]))
         self.query_one(TrendPlot).show(trend(state))

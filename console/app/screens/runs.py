@@ -47,7 +47,7 @@ class RunsScreen(Screen[str]):
     def on_mount(self) -> None:
         """Ask for the list, now and then."""
         self.query_one("#title", Block).show(lambda _: [line(("ratchet  ", "heading"), ("runs", "strong"), (f"  {self._place}", "muted"))])
-        self.query_one("#columns", Block).show(lambda w: [(*line(" " * GUTTER), *runs.table_header(width=w - GUTTER))])
+        self.query_one("#columns", Block).show(lambda w: [(*line(" " * GUTTER), *runs.table_header(width=w - GUTTER - 1))])
         self.query_one(RowList).focus()
         self.ask()
         self.set_interval(REFRESH_S, self.ask)

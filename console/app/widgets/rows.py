@@ -27,7 +27,7 @@ GUTTER = 2
 class CursorView(LinesView):
     """Lines with a cursor that opens the one it is on."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Open", id="row.open")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Open", key_display="enter", id="row.open")]
     cursor = reactive(0)
 
     class Opened(Message):
