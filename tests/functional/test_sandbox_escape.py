@@ -77,7 +77,8 @@ def test_the_host_is_not_visible(inside, monkeypatch):
 def test_our_own_packages_cannot_be_imported(inside):
     seen = inside("""
         import importlib.util
-        answer(found=[n for n in ("evaluator", "problems", "state", "agents", "daemon", "evidence", "console") if importlib.util.find_spec(n)], path=sys.path)
+        ours = ("evaluator", "problems", "state", "agents", "daemon", "evidence", "console")
+        answer(found=[n for n in ours if importlib.util.find_spec(n)], path=sys.path)
     """)
     assert seen["found"] == []
     assert str(Path(__file__).parents[2]) not in seen["path"]
@@ -86,7 +87,8 @@ def test_our_own_packages_cannot_be_imported(inside):
 def test_only_scratch_is_writable_and_it_is_bounded(inside):
     seen = inside("""
         import sysconfig
-        places = ["/", "/usr", "/dev", "/dev/shm", "/etc", "/proc/sys/kernel", "/ratchet", "/tmp", "/home", "/root", sys.prefix, sysconfig.get_paths()["purelib"]]
+        places = ["/", "/usr", "/dev", "/dev/shm", "/etc", "/proc/sys/kernel", "/ratchet", "/tmp", "/home", "/root"]
+        places += [sys.prefix, sysconfig.get_paths()["purelib"]]
         refused = {}
         for place in places:
             try:
@@ -118,7 +120,7 @@ def test_no_privileges(inside):
     assert seen["uid"] == 65534
     assert set(seen["caps"]) == {"0" * 16}
     assert (seen["nnp"], seen["seccomp"]) == ("1", "2")
-    assert seen["become_root"] == "EPERM"
+    assert seen["become_root"] in ("EPERM", "EINVAL"), "EINVAL where root is not even mapped"
 
 
 def test_no_other_process_and_no_second_one(inside):
@@ -154,7 +156,8 @@ def test_no_network_and_no_socket_of_the_host(inside, tmp_path):
             def connect():
                 with socket.socket(socket.AF_UNIX) as s:
                     s.connect("\\0ratchet-test-abstract")
-            answer(inet=attempt(socket.socket, socket.AF_INET), netlink=attempt(socket.socket, socket.AF_NETLINK), abstract=attempt(connect))
+            inet, netlink = (attempt(socket.socket, family) for family in (socket.AF_INET, socket.AF_NETLINK))
+            answer(inet=inet, netlink=netlink, abstract=attempt(connect))
         """)
     assert seen == {"inet": "EPERM", "netlink": "EPERM", "abstract": "ECONNREFUSED"}
 
@@ -163,9 +166,11 @@ def test_no_network_and_no_socket_of_the_host(inside, tmp_path):
 @pytest.mark.parametrize("profile", ["run", "build"])
 def test_dangerous_calls_are_refused(inside, profile):
     calls = {
-        "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "mount": 165, "unshare": 272, "setns": 308, "keyctl": 250, "bpf": 321,
-        "perf_event_open": 298, "io_uring_setup": 425, "userfaultfd": 323, "sched_setaffinity": 203, "setpriority": 141, "personality": 135,
-        "pidfd_getfd": 438, "kexec_load": 246, "init_module": 175, "open_by_handle_at": 304, "syslog": 103, "clock_settime": 227, "fsopen": 430,
+        "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "mount": 165, "unshare": 272, "setns": 308, "keyctl": 250,
+        "bpf": 321,        "perf_event_open": 298, "io_uring_setup": 425, "userfaultfd": 323, "sched_setaffinity": 203, "setpriority": 141,
+        "personality": 135,
+        "pidfd_getfd": 438, "kexec_load": 246, "init_module": 175, "open_by_handle_at": 304, "syslog": 103, "clock_settime": 227,
+        "fsopen": 430,
     }  # fmt: skip
     seen = inside(f"answer(**{{name: call(number, 0, 0, 0, 0, 0, 0) for name, number in {calls}.items()}})", profile)
     assert seen == dict.fromkeys(calls, EPERM)
@@ -283,13 +288,15 @@ def test_environments_below_hidden_directories_work_and_are_masked(tmp_path, whe
             from evaluator.sandbox.probe import require_sandbox
             from evaluator.sandbox.process import SandboxProcess
             script = Path(sys.argv[1])
-            with SandboxProcess.start(["/s.py"], sandbox=require_sandbox(), profile="run", binds=[Bind(source=script, target="/s.py")]) as p:
+            binds = [Bind(source=script, target="/s.py")]
+            with SandboxProcess.start(["/s.py"], sandbox=require_sandbox(), profile="run", binds=binds) as p:
                 print(p.wait(60), p.stderr, p.stdout)
             """)
         )
         script = base / "script.py"
         script.write_text(
-            "import os, sys, other\ntry:\n    import evaluator.records\n    print('ours is visible')\nexcept ImportError:\n    print('masked', other.VALUE, sys.prefix)\n"
+            "import sys, other\ntry:\n    import evaluator.records\n    print('ours is visible')\n"
+            "except ImportError:\n    print('masked', other.VALUE, sys.prefix)\n"
         )
         done = subprocess.run([environment / "bin" / "python", "-I", program, script], capture_output=True, text=True, cwd="/")
         assert f"masked 5 {environment}" in done.stdout, done.stdout + done.stderr

@@ -252,7 +252,7 @@ def test_a_target_that_does_not_exist_is_not_the_environments_fault(sandbox):
 
 
 def test_a_mount_that_cannot_be_made_is_an_environment_fault(sandbox, tmp_path):
-    with pytest.raises(EnvironmentFault, match="could not be started: .*none") as caught:
+    with pytest.raises(EnvironmentFault, match=r"could not be started: .*none") as caught:
         SandboxProcess.start(["/x.py"], sandbox=sandbox, profile="run", binds=[Bind(source=tmp_path / "none", target="/in")])
     assert caught.value.code == 3
 

@@ -24,12 +24,16 @@ NUMBERS = {
     "aarch64": {
         "read": 63, "write": 64, "mmap": 222, "futex": 98, "clone": 220, "execve": 221, "execveat": 281, "ptrace": 117,
         "process_vm_readv": 270, "unshare": 97, "mount": 40, "setns": 268, "bpf": 280, "perf_event_open": 241, "keyctl": 219,
-        "io_uring_setup": 425, "sched_setaffinity": 122, "setpriority": 140, "sched_setattr": 274, "socket": 198, "ioctl": 29, "clone3": 435,
-        "pidfd_getfd": 438, "userfaultfd": 282, "timer_create": 107, "fcntl": 25, "memfd_create": 279, "shmget": 194, "prctl": 167,
+        "io_uring_setup": 425, "sched_setaffinity": 122, "setpriority": 140, "sched_setattr": 274, "socket": 198, "ioctl": 29,
+        "clone3": 435, "pidfd_getfd": 438, "userfaultfd": 282, "timer_create": 107, "fcntl": 25, "memfd_create": 279, "shmget": 194,
+        "prctl": 167,
         "memfd_secret": 447, "move_mount": 429, "personality": 92, "open_by_handle_at": 265, "seccomp": 277, "mq_notify": 184,
     },
 }  # fmt: skip
-DENIED = ["ptrace", "process_vm_readv", "unshare", "mount", "setns", "bpf", "perf_event_open", "keyctl", "io_uring_setup", "sched_setaffinity", "setpriority", "sched_setattr", "pidfd_getfd", "userfaultfd", "memfd_secret", "move_mount", "personality", "open_by_handle_at"]
+DENIED = [
+    "ptrace", "process_vm_readv", "unshare", "mount", "setns", "bpf", "perf_event_open", "keyctl", "io_uring_setup", "sched_setaffinity",
+    "setpriority", "sched_setattr", "pidfd_getfd", "userfaultfd", "memfd_secret", "move_mount", "personality", "open_by_handle_at",
+]  # fmt: skip
 RUN_ONLY = ["timer_create", "memfd_create", "shmget", "mq_notify"]
 MACHINES = pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 

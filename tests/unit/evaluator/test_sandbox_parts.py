@@ -121,9 +121,8 @@ def test_the_variable_names_the_path(monkeypatch, tmp_path):
 
 def test_a_bubblewrap_that_may_not_make_namespaces_says_why(tmp_path):
     fake = tmp_path / "bwrap"
-    fake.write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && { echo bubblewrap 9; exit 0; }\necho "bwrap: No permissions to create new namespace" >&2; exit 1\n'
-    )
+    refusal = 'echo "bwrap: No permissions to create new namespace" >&2; exit 1'
+    fake.write_text(f'#!/bin/sh\n[ "$1" = --version ] && {{ echo bubblewrap 9; exit 0; }}\n{refusal}\n')
     fake.chmod(0o755)
     with pytest.raises(EnvironmentFault, match="No permissions to create new namespace") as caught:
         probe.require_sandbox(fake)
