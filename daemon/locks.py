@@ -33,7 +33,9 @@ class InstanceLock:
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise
             holder = f" (pid {note['pid']})" if isinstance(note.get("pid"), int) else ""
-            raise AlreadyRunning(f"another daemon{holder} holds {what}", "use it, or stop it first: ratchet daemon stop") from error
+            raise AlreadyRunning(
+                f"another daemon{holder} holds {what}", "attach to it with `ratchet console`, or choose other paths"
+            ) from error
 
     def note(self, content: dict[str, object]) -> None:
         """Write who holds it, for people and for `places.find_socket`."""

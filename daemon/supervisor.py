@@ -24,7 +24,7 @@ from daemon.tail import Tail
 from state.errors import StateError
 from state.events import RunStateChanged
 from state.files import RunFiles, list_runs
-from state.rows import RunRow
+from state.rows import RunRow, run_row
 from state.store import Store
 
 _log = structlog.get_logger()
@@ -86,8 +86,9 @@ class Supervisor:
                 charge.run.begin()
 
     async def list(self) -> list[RunRow]:
-        """Every run that can be read, the latest first."""
-        return await self._store.list_runs()
+        """Every run that can be read, the latest first: from the projection, open ones as they are now."""
+        open_now = {name: _row(charge.run) for name, charge in self._charges.items() if charge.run.state.run}
+        return [open_now.get(row.run, row) for row in await self._store.list_runs()]
 
     async def get(self, run: str) -> Charge:
         """An open run; one at rest is opened for reading. NotFound or StateError says why there is none."""
@@ -187,6 +188,10 @@ class Supervisor:
 
     def _observe(self, records: object, state: object) -> None:
         self.changes.advance(self.changes.seq + 1)
+
+
+def _row(run: Run) -> RunRow:
+    return run_row(run.state, run=run.id, seq=run.state.seq, digest=run.writer.journal.last_hash)
 
 
 def _ends_with(journal: Path, digest: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.append(str(ROOT / "tests" / "functional"))
 JUDGE = [sys.executable, str(ROOT / "tests" / "functional" / "judge_double.py")]
 
 

@@ -112,16 +112,9 @@ def whole() -> list:
 
 def decide(events: list):
     created = RunCreated(
-        title="t",
-        problem="p",
-        problem_sha256=PROBLEM,
-        problem_title="t",
-        cases=["small"],
-        device="cpu",
-        model="m",
-        profile="open",
+        title="t", problem="p", problem_sha256=PROBLEM, problem_title="t", cases=["small"], device="cpu", model="m", profile="open",
         gate="g",
-    )
+    )  # fmt: skip
     journal = [
         Record(v=1, seq=i + 1, ts="", run="r", kind=kind, actor="x", data=on_disk(kind, data), prev="", hash="")
         for i, (kind, data) in enumerate([("run.created", created), *events])

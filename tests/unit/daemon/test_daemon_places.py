@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import stat
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from daemon_waiting import eventually, spawn
 
 from daemon import affinity, configuration, environment, places, processes
 from daemon.errors import AlreadyRunning, BadRequest, SocketUnusable, StateUnusable
@@ -123,21 +122,24 @@ def test_children_cannot_pose_as_the_service_and_see_no_key():
     assert environment.without_service(given) == {"ANTHROPIC_API_KEY": "k", "GH_TOKEN": "t", "PATH": "/bin"}
 
 
+def stat_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text()
+
+
 async def test_an_orphan_of_this_boot_is_ended_and_a_reused_pid_is_not(tmp_path):
     job = tmp_path / "job-1"
     job.mkdir()
     record = processes.record_path(job)
-    orphan = subprocess.Popen(processes.recording(SLEEP, record), start_new_session=True)
-    while not (record.exists() and record.read_text().endswith("\n")):
-        await asyncio.sleep(0.01)
-    bystander = subprocess.Popen(SLEEP, start_new_session=True)
+    orphan = spawn(processes.recording(SLEEP, record))
+    await eventually(lambda: record.exists() and record.read_text().endswith("\n"))
+    bystander = spawn(SLEEP)
     other = tmp_path / "job-2"
     other.mkdir()
     # The bystander's pid with another start time: what a reused pid looks like.
     processes.record_path(other).write_text(record.read_text().replace(str(orphan.pid), str(bystander.pid), 1))
     third = tmp_path / "job-3"
     third.mkdir()
-    (third / "process-another-boot").write_text(Path(f"/proc/{bystander.pid}/stat").read_text())
+    (third / "process-another-boot").write_text(stat_of(bystander.pid))
     assert await processes.end_orphans(tmp_path) == [orphan.pid]
     assert orphan.wait(5) == -15
     assert bystander.poll() is None
@@ -149,7 +151,7 @@ async def test_a_group_whose_leader_is_gone_is_still_ended(tmp_path):
     record = processes.record_path(tmp_path / "job")
     record.parent.mkdir()
     fork = [sys.executable, "-c", f"import subprocess; subprocess.Popen({SLEEP!r})"]
-    leader = subprocess.Popen(processes.recording(fork, record), start_new_session=True)
+    leader = spawn(processes.recording(fork, record))
     leader.wait(20)
     assert len(processes.members(leader.pid)) == 1
     assert await processes.end_orphans(tmp_path) == [leader.pid]
@@ -157,11 +159,8 @@ async def test_a_group_whose_leader_is_gone_is_still_ended(tmp_path):
 
 
 def test_configuration_is_resolved_and_written_so_that_it_reads_back():
-    config = configuration.resolve(
-        problem="builtin:scan",
-        title='a "title" \\ with\nlines é',
-        settings={"evaluation": {"ab": {"pairs": 30, "floor": {"a b": 0.5}}}, "agents": {"n": 2}},
-    )
+    settings = {"evaluation": {"ab": {"pairs": 30, "floor": {"a b": 0.5}}}, "agents": {"n": 2}}
+    config = configuration.resolve(problem="builtin:scan", title='a "title" \\ with\nlines é', settings=settings)
     assert (config["run"]["problem"], config["agents"]["n"], config["agents"]["model"]) == ("builtin:scan", 2, "scripted")
     assert tomllib.loads(configuration.to_toml(config)) == config
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from daemon_waiting import eventually
 
 from daemon import lease, processes
 from daemon.errors import EnvironmentFault
@@ -27,9 +28,8 @@ class Bench:
         limits = dict.fromkeys(WALL_LIMITS_S, limit_s) if limit_s else WALL_LIMITS_S
         self.jobs = jobs
         self.gauges = Gauges()
-        self.queue = EvaluationQueue(
-            {"cpu": LocalExecutor(device="cpu", jobs=jobs, command=judge.command, limits_s=limits)}, gauges=self.gauges
-        )
+        executor = LocalExecutor(device="cpu", jobs=jobs, command=judge.command, limits_s=limits)
+        self.queue = EvaluationQueue({"cpu": executor}, gauges=self.gauges)
         self.told: list[str] = []
         self.started = asyncio.Event()
 
@@ -117,8 +117,7 @@ async def test_a_cancelled_job_takes_its_whole_group_with_it(bench, judge):
     judge.plan("fork")
     task = asyncio.create_task(bench.run())
     group = int((await started(judge, 1))[0][3])
-    while len(processes.members(group)) < 2:
-        await asyncio.sleep(0.02)
+    await eventually(lambda: len(processes.members(group)) == 2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -152,8 +151,7 @@ async def test_a_judge_that_does_not_answer_in_time_is_given_up(tmp_path, judge)
 async def test_a_lease_held_elsewhere_is_waited_for(bench, judge, tmp_path):
     async with foreign_lease() as release:
         task = asyncio.create_task(bench.run())
-        while bench.gauges.read("r").get("job", {}).get("step") != "waiting":
-            await asyncio.sleep(0.02)
+        await eventually(lambda: bench.gauges.read("r").get("job", {}).get("step") == "waiting")
         assert bench.told == []
         release()
         assert (await task).status is Status.OK
@@ -192,9 +190,7 @@ async def test_progress_becomes_a_gauge(bench, judge):
 
 async def started(judge, count: int) -> list[list[str]]:
     """Wait until the judge was started `count` times."""
-    async with asyncio.timeout(20):
-        while len(judge.starts) < count:
-            await asyncio.sleep(0.02)
+    await eventually(lambda: len(judge.starts) >= count)
     return judge.starts
 
 
