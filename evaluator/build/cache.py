@@ -112,9 +112,10 @@ def take_over(source: Path, target: Path, *, cap_bytes: int) -> int:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise NotRegular(f"{source.name} is missing or no plain file") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotRegular(f"{source.name} is no plain file")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NotRegular(f"{source.name} is no plain file")
         size = 0
         with target.open("xb") as copy:
             while data := file.read(COPY_BYTES):
