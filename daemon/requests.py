@@ -8,7 +8,7 @@ Not for: running or journalling jobs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from state.events import Record
 from state.model import RunState
@@ -22,14 +22,6 @@ class Requests:
         self._counts: dict[str, int] = {}
         self._open: dict[str, int] = {}
         self._finished: dict[str, int] = {}
-
-    @classmethod
-    def of(cls, records: Iterable[Record]) -> Requests:
-        """Fold all of `records`."""
-        requests = cls()
-        for record in records:
-            requests.apply(record)
-        return requests
 
     @property
     def open(self) -> list[str]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import structlog
 
 from daemon.gauges import Gauges
+from daemon.kind_index import KindIndex
 from daemon.preparation import Qualifications, prepare
 from daemon.queue import EvaluationQueue
 from daemon.requests import Requests
@@ -64,12 +65,17 @@ class Run:
         """Of this journal in this life of the daemon."""
         self.turns = TurnGate()
         self._around = around
-        records = list(journal.walk())
-        self._requests = Requests.of(records)
-        self._world_model = WorldModelFile(files, state, known=documents(records))
-        observers = (self._requests.observe, self._world_model.observe, *around.observers)
+        self._requests, self._kinds = Requests(), KindIndex()
+        written = set[str]()
+        for record in journal.walk():
+            self._requests.apply(record)
+            self._kinds.apply(record)
+            written |= documents([record])
+        self._world_model = WorldModelFile(files, state, known=written)
+        observers = (self._requests.observe, self._kinds.observe, self._world_model.observe, *around.observers)
         self.writer = Writer(journal, state=state, observers=observers)
         self._task: asyncio.Task[None] | None = None
+        self._ending = False
 
     @classmethod
     def open(cls, files: RunFiles, *, around: Surroundings) -> Run:
@@ -144,11 +150,12 @@ class Run:
     def begin(self) -> None:
         """Start the search, or take it up from the journal."""
         if not self.searching:
-            self.turns = TurnGate()
+            self.turns, self._ending = TurnGate(), False
             self._task = asyncio.create_task(self._work(), name=f"search {self.id}")
 
     async def end_search(self) -> None:
         """Cancel the search and wait until it and its jobs are gone."""
+        self._ending = True
         self.turns.stop()
         if self._task is not None:
             await cancel(self._task)
@@ -172,6 +179,10 @@ class Run:
             await prepare(port, self._around.qualifications)
             self.turns.leave("daemon")
             await self._around.search(port)
+        except asyncio.CancelledError:
+            if self._ending:
+                raise
+            await self._say("failed", "the search was cut off without being asked to end")
         except Exception as error:
             _log.exception("run failed", run=self.id)
             await self._say("failed", reason_of(error))
@@ -182,7 +193,13 @@ class Run:
 
     def _port(self, problem: Problem) -> JournaledPort:
         return JournaledPort(
-            files=self.files, problem=problem, writer=self.writer, requests=self._requests, queue=self._around.queue, turns=self.turns
+            files=self.files,
+            problem=problem,
+            writer=self.writer,
+            requests=self._requests,
+            kinds=self._kinds,
+            queue=self._around.queue,
+            turns=self.turns,
         )
 
     async def _say(self, status: str, reason: str) -> None:
@@ -195,8 +212,8 @@ class Run:
 
 def reason_of(error: BaseException) -> str:
     """One line for people: the message of an error that has one, else its type and first line."""
-    if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        return reason_of(error.exceptions[0])
+    if isinstance(error, BaseExceptionGroup):
+        return reason_of(next((one for one in error.exceptions if getattr(one, "message", "")), error.exceptions[0]))
     message = getattr(error, "message", None)
     if isinstance(message, str) and message:
         hint = getattr(error, "hint", "")

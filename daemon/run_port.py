@@ -14,6 +14,7 @@ from typing import Any
 
 from daemon import gate
 from daemon.errors import BadRequest
+from daemon.kind_index import KindIndex
 from daemon.queue import EvaluationQueue, Ticket
 from daemon.requests import Requests
 from daemon.tasks import cancel, finish
@@ -38,12 +39,21 @@ class JournaledPort:
     """One run, seen from its agents."""
 
     def __init__(
-        self, *, files: RunFiles, problem: Problem, writer: Writer, requests: Requests, queue: EvaluationQueue, turns: TurnGate
+        self,
+        *,
+        files: RunFiles,
+        problem: Problem,
+        writer: Writer,
+        requests: Requests,
+        kinds: KindIndex,
+        queue: EvaluationQueue,
+        turns: TurnGate,
     ) -> None:
         self._files = files
         self._problem = problem
         self._writer = writer
         self._requests = requests
+        self._kinds = kinds
         self._queue = queue
         self._turns = turns
         self._running: dict[str, _Running] = {}
@@ -69,7 +79,9 @@ class JournaledPort:
 
     async def records(self, *, after: int = 0, kinds: frozenset[str] | None = None) -> list[Record]:
         """Records after `after`, of these kinds, in order."""
-        return await asyncio.to_thread(self._collect, after, self._writer.tail.seq, kinds)
+        last = self._writer.tail.seq
+        seqs = range(max(after, 0) + 1, last + 1) if kinds is None else list(self._kinds.select(kinds, after=after))
+        return await asyncio.to_thread(lambda: [self._writer.journal.read(seq) for seq in seqs])
 
     async def evaluate(self, job: Job, *, owner: str, experiment: str | None, purpose: str, cause: str) -> Result:
         """Run one job through the queue and return its journalled result; see `RunPort.evaluate`."""
@@ -215,15 +227,6 @@ class JournaledPort:
     def _store(self, source: Source) -> None:
         if store_candidate(self._files, source.text) != source.sha256:
             raise BadRequest(f"the candidate's text does not have the hash {source.sha256[:12]} it was submitted under")
-
-    def _collect(self, after: int, last: int, kinds: frozenset[str] | None) -> list[Record]:
-        found = []
-        for record in self._writer.journal.walk(after):
-            if record.seq > last:
-                break
-            if kinds is None or record.kind in kinds:
-                found.append(record)
-        return found
 
 
 def _intent(job: Job, *, experiment: str | None, purpose: str, cause: str) -> JobStarted:

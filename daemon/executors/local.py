@@ -41,6 +41,8 @@ WALL_LIMITS_S: Mapping[JobKind, float] = {
 }
 """Seconds after which a judge that has not answered is given up: far above what the judge allows itself."""
 
+JOB_FILE = "job.json"
+
 _RESULT_LIMIT = 64 * 1024 * 1024
 
 
@@ -70,16 +72,15 @@ class LocalExecutor:
 
         async with lease.hold(self.device, directory=self.lease_dir, waiting=waiting) as held:
             await started()
-            directory = Path(tempfile.mkdtemp(prefix="job-", dir=self.jobs))
+            directory = _job_directory(self.jobs, job)
             try:
                 return await self._judge(job, directory=directory, held=held, report=report)
             finally:
                 shutil.rmtree(directory, ignore_errors=True)
 
     async def _judge(self, job: Job, *, directory: Path, held: int, report: Report) -> Result:
-        job_file, result_file = directory / "job.json", directory / "result.json"
-        job_file.write_text(dumps(job), encoding="utf-8")
-        command = [*self.command, str(job_file), "--result", str(result_file)]
+        result_file = directory / "result.json"
+        command = [*self.command, str(directory / JOB_FILE), "--result", str(result_file)]
         process = await self._spawn(processes.recording(command, processes.record_path(directory)), held=held)
         assert process.stdout is not None
         assert process.stderr is not None
@@ -109,6 +110,16 @@ class LocalExecutor:
                 )
         except OSError as error:
             raise JudgeLost(f"the judge could not be started: {error.strerror}") from error
+
+
+def _job_directory(jobs: Path, job: Job) -> Path:
+    """A directory for this start, with the job in it."""
+    try:
+        directory = Path(tempfile.mkdtemp(prefix="job-", dir=jobs))
+        (directory / JOB_FILE).write_text(dumps(job), encoding="utf-8")
+    except OSError as error:
+        raise JudgeLost(f"the job's files cannot be written: {error.strerror}") from error
+    return directory
 
 
 async def _end(process: asyncio.subprocess.Process, readers: tuple[asyncio.Task[str], asyncio.Task[None]]) -> None:
