@@ -40,6 +40,7 @@ class Executor(Protocol):
     async def run(self, job: Job, *, started: Started, report: Report) -> Result:
         """Run `job` and return its result.
 
-        Raises JudgeLost where the judge died, `daemon.errors.EnvironmentFault` where this machine cannot judge at all.
+        Raises JudgeLost where the judge died, `daemon.errors.EnvironmentFault` where this machine cannot judge at all,
+        `daemon.errors.BadRequest` where the job itself makes no sense (an unknown option).
         Cancelling it ends the job and waits until its processes are gone.
         """

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from daemon import affinity, environment, lease, processes
-from daemon.errors import EnvironmentFault
+from daemon.errors import BadRequest, DaemonError, EnvironmentFault
 from daemon.executors.base import JudgeLost, Report, Started
 from daemon.executors.output import read_progress, read_tail
 from daemon.tasks import finish
@@ -42,6 +42,9 @@ WALL_LIMITS_S: Mapping[JobKind, float] = {
 """Seconds after which a judge that has not answered is given up: far above what the judge allows itself."""
 
 JOB_FILE = "job.json"
+
+_SAID: Mapping[int | None, type[DaemonError]] = {BadRequest.code: BadRequest, EnvironmentFault.code: EnvironmentFault}
+"""Exit codes with which a judge says in words why it will not judge: trying again would not help."""
 
 _RESULT_LIMIT = 64 * 1024 * 1024
 
@@ -136,9 +139,9 @@ def _text(log: asyncio.Task[str]) -> str:
 
 
 def _read_result(job: Job, result_file: Path, *, exit_status: int | None, log: str) -> Result:
-    if exit_status == EnvironmentFault.code:
-        lines = [line.strip() for line in log.splitlines() if line.strip()] or ["the judge says that this machine cannot judge"]
-        raise EnvironmentFault(lines[0][:400], lines[1][:400] if len(lines) > 1 else "run: ratchet doctor")
+    if exit_status in _SAID:
+        lines = [line.strip() for line in log.splitlines() if line.strip()] or [f"the judge {_ended(exit_status)} and gave no reason"]
+        raise _SAID[exit_status](lines[0][:400], lines[1][:400] if len(lines) > 1 else "run: ratchet doctor")
     if not result_file.exists():
         raise JudgeLost(f"the judge {_ended(exit_status)} without a result", log)
     try:

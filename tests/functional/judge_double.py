@@ -4,7 +4,7 @@ What it answers is written in the candidate's text, e.g. `# double: speed=1.5 sl
 `speed` over the reference, `status` of an evaluation, `sleep` in seconds, `wrong` fails robustness.
 `JUDGE_DOUBLE_DIR` names a directory: `starts.log` gets a line per start, `finished.log` one per result;
 a file `plan` there is read line by line, one taken per start: `die`, `silent`, `garbage`, `other`,
-`environment`, `error`, `hang`, `fork`, `chatty`, `ok`.
+`environment`, `usage`, `error`, `hang`, `fork`, `chatty`, `ok`.
 Needs the checkout on PYTHONPATH.
 """
 
@@ -55,6 +55,9 @@ def misbehave(how: str, job: r.Job, result_file: Path) -> int | None:
     if how == "environment":
         sys.stderr.write("bubblewrap is missing\ninstall it: apt-get install bubblewrap\n")
         return 3
+    if how == "usage":
+        sys.stderr.write("unknown option `pears`\nknown: pairs, seeds\n")
+        return 2
     if how == "error":
         write(result_file, r.dumps(r.Result(job=job.id, kind=job.kind, status=r.Status.EVALUATOR_ERROR, message="unquiet machine")))
         return 0

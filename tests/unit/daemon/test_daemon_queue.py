@@ -13,7 +13,7 @@ import pytest
 from daemon_waiting import eventually
 
 from daemon import lease, processes
-from daemon.errors import EnvironmentFault
+from daemon.errors import BadRequest, EnvironmentFault
 from daemon.executors.local import WALL_LIMITS_S, LocalExecutor
 from daemon.gauges import Gauges
 from daemon.queue import EvaluationQueue, Ticket
@@ -87,11 +87,18 @@ async def test_after_two_retries_the_fault_is_the_answer(bench, judge):
     assert len(judge.starts) == 3
 
 
-async def test_an_unfit_machine_is_not_tried_again(bench, judge):
-    judge.plan("environment")
-    with pytest.raises(EnvironmentFault) as caught:
+@pytest.mark.parametrize(
+    ("how", "error", "message", "hint"),
+    [
+        ("environment", EnvironmentFault, "bubblewrap is missing", "install it: apt-get install bubblewrap"),
+        ("usage", BadRequest, "unknown option `pears`", "known: pairs, seeds"),
+    ],
+)
+async def test_what_a_judge_refuses_in_words_is_not_tried_again(bench, judge, how, error, message, hint):
+    judge.plan(how)
+    with pytest.raises(error) as caught:
         await bench.run()
-    assert (caught.value.message, caught.value.hint) == ("bubblewrap is missing", "install it: apt-get install bubblewrap")
+    assert (caught.value.message, caught.value.hint) == (message, hint)
     assert len(judge.starts) == 1
 
 
