@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from console.errors import ConsoleError
 from console.text import clean
 from evaluator.records import Job, Progress, Result, decode, dumps
 
+JUDGE_VARIABLE = "RATCHET_JUDGE"
+PACKAGES = Path(__file__).resolve().parent.parent
 _STDERR_LINES = 200
 _GRACE_S = 10.0
 _LINE_BYTES = 1 << 20
@@ -42,7 +45,7 @@ def run_job(job: Job, *, report: Callable[[Progress], None]) -> Result:
     with tempfile.TemporaryDirectory(prefix="ratchet-job-") as directory:
         asked, answered = Path(directory) / "job.json", Path(directory) / "result.json"
         asked.write_text(dumps(job), encoding="utf-8")
-        process = _start([sys.executable, "-m", "evaluator", "run", str(asked), "--result", str(answered)])
+        process = _start([*judge_command(), str(asked), "--result", str(answered)])
         said: deque[str] = deque(maxlen=_STDERR_LINES)
         reader = threading.Thread(target=_drain, args=(process.stderr, said), daemon=True)
         reader.start()
@@ -57,6 +60,12 @@ def run_job(job: Job, *, report: Callable[[Progress], None]) -> Result:
         return decode(Result, json.loads(answered.read_text(encoding="utf-8")))
 
 
+def judge_command() -> list[str]:
+    """The judge; `RATCHET_JUDGE` names another one, as it does for the daemon."""
+    other = os.environ.get(JUDGE_VARIABLE)
+    return shlex.split(other) if other else [sys.executable, "-m", "evaluator", "run"]
+
+
 def _start(command: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command,
@@ -67,6 +76,8 @@ def _start(command: list[str]) -> subprocess.Popen[str]:
         encoding="utf-8",
         errors="replace",
         start_new_session=True,
+        # `-m` looks in the working directory first: never let the user's own files stand in for our packages.
+        cwd=PACKAGES,
     )
 
 

@@ -32,22 +32,24 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments or bool(os.environ.get("RATCHET_DEBUG"))
     arguments = [a for a in arguments if a != "--debug"]
     try:
-        return _code(assembly.command()(arguments, prog_name="ratchet", standalone_mode=False))
+        code = _code(assembly.command()(arguments, prog_name="ratchet", standalone_mode=False))
     except KeyboardInterrupt:
-        output.note("interrupted: what was running for this command has been ended")
-        return INTERRUPTED
+        code = INTERRUPTED
     except BrokenPipeError:
         # Whoever read us is gone; keep the interpreter's own flush at exit quiet.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        code = 0
     except typer.Abort:
-        return INTERRUPTED
+        code = INTERRUPTED
     except Exception as error:
         if debug:
             traceback.print_exc()
         found = _usage(error) or explain(error) or _bug(error)
         output.error(found, as_json="--json" in arguments)
-        return found.code
+        code = found.code
+    if code == INTERRUPTED:
+        output.note("interrupted: what was running for this command has been ended")
+    return code
 
 
 def _code(returned: Any) -> int:

@@ -17,6 +17,7 @@ from console.cli import output
 from console.cli.link import place_of, with_client
 from console.cli.options import AsJson, Socket, StateDir
 from console.errors import UsageFault
+from console.judge import PACKAGES
 from console.views.doc import line
 
 
@@ -48,4 +49,5 @@ def daemon(
     else:
         command = [sys.executable, "-m", "daemon", "--state-dir", str(place.state_dir)]
         command += ["--socket", str(place.socket)] if socket else []
+        os.chdir(PACKAGES)  # `-m` looks in the working directory first
         os.execv(sys.executable, command)

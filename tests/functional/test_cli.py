@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.console import scenario
+from tests.console import scenario  # noqa: E402
 
 RATCHET = [sys.executable, "-c", "from console.cli import main; main()"]
 NO_MODEL = "import torch\n\nclass Model(torch.nn.Module):\n    pass\n"
@@ -249,7 +249,7 @@ def test_doctor_names_what_is_missing_and_its_mend(home: dict[str, str], tmp_pat
     assert found["python"]["ok"] is True
     assert found["package names"]["ok"] is True
     lines = ratchet({**home, "PATH": str(bare), "CXX": ""}, "doctor").stdout
-    assert "✗ missing  bubblewrap       no bwrap\n           mend: apt-get install bubblewrap" in lines
+    assert "✗ missing bubblewrap       no bwrap\n           mend: apt-get install bubblewrap" in lines
 
 
 def test_doctor_sees_a_state_directory_that_cannot_be_written(home: dict[str, str], tmp_path: Path) -> None:
@@ -268,11 +268,8 @@ def test_importing_the_command_line_loads_nothing_heavy(home: dict[str, str]) ->
 
 def test_ctrl_c_ends_the_judge_and_everything_it_started(home: dict[str, str], tmp_path: Path) -> None:
     """A judge that started a process of its own: after Ctrl-C neither lives, and the command says so."""
-    stand_in = tmp_path / "path" / "evaluator"
-    stand_in.mkdir(parents=True)
-    for name in ("__init__.py", "records.py"):
-        (stand_in / name).write_text((ROOT / "evaluator" / name).read_text())
-    (stand_in / "__main__.py").write_text(
+    judge = tmp_path / "judge.py"
+    judge.write_text(
         "import subprocess, sys, time, os, json\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)'])\n"
         "print(json.dumps({'job': 'x', 'step': f'pids {os.getpid()} {child.pid}'}), flush=True)\n"
@@ -280,15 +277,14 @@ def test_ctrl_c_ends_the_judge_and_everything_it_started(home: dict[str, str], t
     )
     candidate = tmp_path / "c.py"
     candidate.write_text(NO_MODEL)
-    environment = {**home, "PYTHONPATH": f"{stand_in.parent}:{ROOT}"}
-    process = subprocess.Popen(
-        [*RATCHET, "check", "builtin:scan", str(candidate)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-    assert process.stderr is not None
-    pids = [int(word) for word in process.stderr.readline().split()[1:]]
+    environment = {**home, "RATCHET_JUDGE": f"{sys.executable} {judge}"}
+    command = [*RATCHET, "check", "builtin:scan", str(candidate)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        pids = [int(word) for word in process.stderr.readline().split()[1:]]
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
     assert len(pids) == 2
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted" in said
     assert "Traceback" not in said

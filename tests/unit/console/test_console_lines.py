@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.views import bars, numbers
@@ -21,6 +21,7 @@ def test_a_row_takes_exactly_its_width_and_gives_up_its_least_columns() -> None:
     assert text_of(row_of(CELLS, COLUMNS, width=20)) == "E1   a long tit…   7"
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(0, 40))
 def test_fit_is_exact_in_cells(text: str, width: int) -> None:
     from rich.cells import cell_len
@@ -66,6 +67,7 @@ def test_an_interval_is_drawn_on_a_log_axis_beside_one() -> None:
     assert bars.interval(None, None, None, axis=axis, width=9, band=0.2) == "   ░│░   "
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(st.none(), st.floats()), max_size=6), st.integers(1, 80))
 def test_a_bar_never_fails_and_is_exactly_as_wide(values: list[float | None], width: int) -> None:
     axis = bars.axis_over(values)
