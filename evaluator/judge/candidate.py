@@ -1,4 +1,4 @@
-"""From a source text to something that can be run: limits, static gate, build, second scan.
+"""From a source text to something that can be run: static gate, build, second scan.
 
 Invariant: nothing of a source runs outside a sandbox, and what was refused here never reaches a device.
 Not for: correctness or speed.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluator.build.builder import Build, build
-from evaluator.gate import has_entry, scan, scan_native
+from evaluator.build.builder import build
+from evaluator.build.store import Build
+from evaluator.gate import GateReport, Severity, has_entry, scan, scan_native
 from evaluator.judge.outcome import Infrastructure, Refusal
 from evaluator.judge.setting import Setting
+from evaluator.judge.trial import Bench
 from evaluator.records import Source, Status
 
 BUILD_TIMEOUT_S = 240.0
@@ -28,36 +30,45 @@ class Prepared:
     """A Triton source on a CPU: it runs in Triton's interpreter and is never timed."""
 
 
-def prepare_candidate(setting: Setting) -> Prepared:
+def prepare_candidate(setting: Setting, bench: Bench) -> Prepared:
     """Prepare the job's candidate; raises its refusal."""
     assert setting.job.candidate is not None
-    return prepare_source(setting, setting.job.candidate)
+    return prepare_source(setting, bench, setting.job.candidate)
 
 
-def prepare_champion(setting: Setting) -> Prepared | None:
+def prepare_champion(setting: Setting, bench: Bench) -> Prepared | None:
     """Prepare the job's champion; None where it is the reference. Its failures are not the candidate's."""
     if setting.job.champion is None:
         return None
     try:
-        return prepare_source(setting, setting.job.champion)
+        return prepare_source(setting, bench, setting.job.champion)
     except Refusal as refusal:
         raise Infrastructure(f"the champion no longer builds: {refusal.message}", log=refusal.log) from refusal
 
 
-def prepare_source(setting: Setting, source: Source) -> Prepared:
-    """Scan and build one source."""
-    flags = _scan(setting, source)
+def prepare_source(setting: Setting, bench: Bench, source: Source) -> Prepared:
+    """Build a source that passed the gate, and scan what the build generated."""
+    flags = scan_source(setting, source)
     setting.progress("build")
-    built = build(source.text, entry=setting.problem.entry, cache=setting.cache, sandbox=setting.sandbox, timeout_s=BUILD_TIMEOUT_S)
+    built = build(
+        source.text,
+        entry=setting.problem.entry,
+        cache=setting.cache,
+        sandbox=setting.sandbox,
+        timeout_s=BUILD_TIMEOUT_S,
+        files=bench.candidate_files,
+        prepare_headers=True,
+    )
     if built.status is not Status.OK:
         raise Refusal(built.status, built.message, log=built.log)
-    if _gate_is_on(setting):
+    if gate_is_on(setting):
         for name, text in built.generated.items():
             _refuse(scan_native(text, profile=setting.job.profile), where=f"generated source {name}")
     return Prepared(source=source.text, build=built, flags=flags, interpreted="triton" in built.imports)
 
 
-def _scan(setting: Setting, source: Source) -> tuple[str, ...]:
+def scan_source(setting: Setting, source: Source) -> tuple[str, ...]:
+    """The static gate; raises its refusal, returns what it only flags."""
     setting.progress("gate", setting.job.profile)
     entry = setting.problem.entry
     try:
@@ -66,13 +77,21 @@ def _scan(setting: Setting, source: Source) -> tuple[str, ...]:
         raise Refusal(Status.COMPILE_ERROR, f"line {error.lineno}: {error.msg}") from error
     if not present:
         raise Refusal(Status.COMPILE_ERROR, f"the source defines no `{entry}`", hint=f"define `{entry}` at the top level")
-    if not _gate_is_on(setting):
+    if not gate_is_on(setting):
         return ("static gate off",)
     report = scan(source.text, profile=setting.job.profile, entry=entry)
     _refuse(report, where="source")
-    return tuple(f"gate: {f.rule} (line {f.line})" for f in report.findings)
+    return tuple(f"gate: {f.rule}, line {f.line}" for f in report.findings)
 
 
-def _gate_is_on(setting: Setting) -> bool:
+def gate_is_on(setting: Setting) -> bool:
     """Off only in qualification, which must show what the protocol stops by itself."""
     return bool(setting.job.options.get("gate", True))
+
+
+def _refuse(report: GateReport, *, where: str) -> None:
+    if report.allowed:
+        return
+    refusing = [f for f in report.findings if f.severity is Severity.REFUSE]
+    words = "; ".join(f"line {f.line}: {f.text}" for f in refusing[:3])
+    raise Refusal(report.status, f"{where}, {words}" if where != "source" else words, hint=f"rule {refusing[0].rule} of the {report.profile} profile")

@@ -6,9 +6,11 @@ Not for: turning a refusal into a result (`judge.jobs`).
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
-from evaluator.judge.candidate import Prepared, prepare_candidate
+from evaluator.judge.candidate import Prepared, prepare_candidate, scan_source
 from evaluator.judge.correctness import check_case, prepare, require_own_kernel, require_unchanged
 from evaluator.judge.outcome import Refusal
 from evaluator.judge.report import evaluation
@@ -27,42 +29,58 @@ ALONE_TRIALS = 15
 
 def evaluate(setting: Setting) -> Evaluation:
     """Measure the job's candidate."""
-    prepared = prepare_candidate(setting)
+    assert setting.job.candidate is not None
+    scan_source(setting, setting.job.candidate)
     bench = setting.bench()
+    prepared = prepare_candidate(setting, bench)
     if prepared.interpreted:
         return check_interpreted(setting, bench, prepared)
-    trials = int(setting.job.options.get("trials", TRIALS))
-    reference = setting.reference_runner(bench)
-    clocks: dict[str, CaseClock] = {}
-    for name in setting.cases():
-        setting.progress("references", f"reference alone, case {name}")
-        case = open_case(setting, bench, name)
-        require_fit(bench, name)
-        prepare(bench, reference, case)
-        clocks[name] = calibrate(bench, reference, name, trials=ALONE_TRIALS)
-    checks = check_candidate(setting, bench, prepared)
-    candidate = setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")
-    for name, clock in clocks.items():
-        case = open_case(setting, bench, name)
-        prepare_both(bench, case, reference, candidate)
-        interleave(bench, clock, reference=reference, candidate=candidate, trials=trials, progress=lambda d, t, n=name: setting.progress("timing", f"case {n}", d, t))  # type: ignore[misc]
-    require_unchanged(candidate)
+    reference, clocks = calibrated(setting, bench)
+    seen = bench.reused_buffers
+    with closing(setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")) as candidate:
+        checks = check_candidate(setting, bench, prepared, candidate)
+        for name, clock in clocks.items():
+            setting.progress("timing", f"case {name}")
+            prepare_both(bench, open_case(setting, bench, name), reference, candidate)
+            interleave(
+                bench,
+                clock,
+                reference=reference,
+                candidate=candidate,
+                trials=int(setting.job.options.get("trials", TRIALS)),
+                progress=partial(setting.progress, "timing", f"case {name}"),
+            )
+        require_unchanged(candidate)
     setting.progress("verdict")
-    report = evaluation(list(clocks.values()), checks, seed=blocks.seed(), reused_buffers=bench.reused_buffers)
+    report = evaluation(list(clocks.values()), checks, seed=blocks.seed(), reused_buffers=bench.reused_buffers - seen)
     return replace(report, flags=(*prepared.flags, *report.flags))
 
 
-def check_candidate(setting: Setting, bench: Bench, prepared: Prepared) -> list[CaseCheck]:
-    """Correctness and honesty on every case, in a process of its own; raises the refusal."""
+def calibrated(setting: Setting, bench: Bench) -> tuple[Runner, dict[str, CaseClock]]:
+    """The reference's runner and its figures from before any candidate existed; once for a series of jobs on one lease."""
+    if setting.calibration is None:
+        reference = setting.reference_runner(bench)
+        clocks = {}
+        for name in setting.cases():
+            setting.progress("references", f"reference alone, case {name}")
+            case = open_case(setting, bench, name)
+            require_fit(bench, name)
+            prepare(bench, reference, case)
+            clocks[name] = calibrate(bench, reference, name, trials=ALONE_TRIALS)
+        setting.calibration = (reference, clocks)
+    reference, clocks = setting.calibration
+    return reference, {name: clock.fresh() for name, clock in clocks.items()}
+
+
+def check_candidate(setting: Setting, bench: Bench, prepared: Prepared, candidate: Runner) -> list[CaseCheck]:
+    """Correctness and honesty on every case; raises the refusal."""
     seeds = int(setting.job.options.get("seeds", SEEDS))
-    candidate = setting.candidate_runner(bench, prepared.build, prepared.source, name="checked")
     checks = []
     for name in setting.cases():
         setting.progress("correctness", f"case {name}")
         case = open_case(setting, bench, name)
         checks.append(check_case(bench, candidate, case, seeds=seeds))
     require_unchanged(candidate)
-    candidate.close()
     setting.progress("correctness", "own kernels blanked")
     require_own_kernel(bench, case, lambda: setting.candidate_runner(bench, prepared.build, prepared.source, name="blanked", blank=True))
     return checks
@@ -70,7 +88,8 @@ def check_candidate(setting: Setting, bench: Bench, prepared: Prepared) -> list[
 
 def check_interpreted(setting: Setting, bench: Bench, prepared: Prepared) -> Evaluation:
     """A Triton candidate on a CPU: correctness through Triton's interpreter, never timed."""
-    checks = check_candidate(setting, bench, prepared)
+    with closing(setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")) as candidate:
+        checks = check_candidate(setting, bench, prepared, candidate)
     flags = (*prepared.flags, "Triton on a CPU device: checked through its interpreter, never timed")
     return Evaluation(correct=True, fast1=False, fast1_raw=False, speedup=None, speedup_ci=None, speedup_bound=None, score=0.0, checks=tuple(checks), flags=flags)
 

@@ -14,14 +14,15 @@ from evaluator.devices.cpu import open_cpu
 from evaluator.errors import EnvironmentFault, UsageError
 from evaluator.fingerprint import fingerprint
 from evaluator.judge.baseline import baseline
-from evaluator.judge.candidate import check
+from evaluator.judge.check import check
 from evaluator.judge.claim import naive_claim
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.outcome import Infrastructure, Refusal
 from evaluator.judge.robustness import robustness
 from evaluator.judge.setting import Setting
 from evaluator.judge.verdict import compare, floor
-from evaluator.records import Evaluation, Job, JobKind, Progress, Result, Status
+from evaluator.qualification.runner import qualify
+from evaluator.records import Claim, Evaluation, Job, JobKind, Progress, Result, Status
 from evaluator.sandbox.probe import require_sandbox
 from problems.registry import load
 
@@ -62,13 +63,21 @@ def _measure(setting: Setting, base: Result) -> Result:
         return replace(base, status=Status.EVALUATOR_ERROR, message=failure.message, log=failure.log)
 
 
+def _with_claim(setting: Setting, result: Result) -> Result:
+    """Beside a refused evaluation, what a naive evaluator would have said, where the job asked for it."""
+    if not setting.job.options.get("naive") or setting.job.kind is not JobKind.EVALUATE:
+        return result
+    claim = naive_claim(setting, setting.bench())
+    refused = Evaluation(correct=False, fast1=False, fast1_raw=False, speedup=None, speedup_ci=None, speedup_bound=None, score=0.0, naive=claim)
+    return replace(result, evaluation=refused)
+
+
 def _evaluate(setting: Setting, base: Result) -> Result:
     return replace(base, evaluation=evaluate(setting))
 
 
 def _check(setting: Setting, base: Result) -> Result:
-    checks = check(setting)
-    return replace(base, evaluation=_unmeasured(correct=True, checks=checks))
+    return replace(base, evaluation=check(setting))
 
 
 def _ab(setting: Setting, base: Result) -> Result:
@@ -91,6 +100,58 @@ def _robustness(setting: Setting, base: Result) -> Result:
     return replace(base, robustness=report, status=status, message="; ".join(f"{p.name}: {p.detail}" for p in failed))
 
 
+def _qualify(setting: Setting, base: Result) -> Result:
+    quick = bool(setting.job.options.get("quick"))
+    with Controls(setting, base) as controls:
+        report = qualify(controls.evaluate, None if quick else controls.claim, quick=quick, progress=setting.report, job_id=setting.job.id)
+    failed = [f"{o.control} (gate {'on' if o.gate else 'off'}): {o.got}" for o in report.controls if not o.passed]
+    return replace(base, qualification=report, message="; ".join(failed)[:2000])
+
+
+class Controls:
+    """Evaluates controls in a row: the trusted process and the reference stay warm while nothing goes wrong with them."""
+
+    def __init__(self, setting: Setting, base: Result) -> None:
+        self._setting = setting
+        self._base = base
+        self._warm: Setting | None = None
+
+    def __enter__(self) -> Controls:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._restart()
+
+    def evaluate(self, job: Job) -> Result:
+        """One control, as any evaluation; infrastructure failures are tried once more in a fresh setting."""
+        result = self._once(job)
+        return self._once(job) if result.status is Status.EVALUATOR_ERROR else result
+
+    def claim(self, job: Job) -> Claim:
+        """What the naive evaluator believes of a control."""
+        setting = self._fresh(job)
+        return naive_claim(setting, setting.bench()) or Claim(correct=False, speedup=None, detail="not a module problem")
+
+    def _once(self, job: Job) -> Result:
+        result = _measure(self._fresh(job), replace(self._base, job=job.id, kind=job.kind))
+        if result.status is Status.EVALUATOR_ERROR:
+            self._restart()
+        return result
+
+    def _fresh(self, job: Job) -> Setting:
+        if self._warm is None or self._warm.problem.key != job.problem:
+            self._restart()
+            self._warm = self._setting.another(job, load(job.problem))
+        self._warm.job = job
+        return self._warm
+
+    def _restart(self) -> None:
+        if self._warm is not None:
+            self._warm.__exit__(None, None, None)
+            self._setting.device_s += self._warm.device_s
+            self._warm = None
+
+
 KINDS: dict[JobKind, Callable[[Setting, Result], Result]] = {
     JobKind.EVALUATE: _evaluate,
     JobKind.CHECK: _check,
@@ -98,4 +159,5 @@ KINDS: dict[JobKind, Callable[[Setting, Result], Result]] = {
     JobKind.FLOOR: _floor,
     JobKind.BASELINE: _baseline,
     JobKind.ROBUSTNESS: _robustness,
+    JobKind.QUALIFY: _qualify,
 }

@@ -71,12 +71,15 @@ def case_timing(clock: CaseClock, *, seed: int) -> CaseTiming:
 
 
 def audit(clock: CaseClock, blocks: list[list[Call]]) -> Ruling:
-    """The two clocks of one side."""
+    """The two clocks of one side, judged by how far the trusted runner's lie apart."""
+    overhead = clock.overhead.overhead_us()
+    usual = [abs(call.wall_us - overhead - call.event_us) for block in clock.reference for call in block]
     return audit_blocks(
         event_us=[[call.event_us for call in block] for block in blocks],
         wall_us=[[call.wall_us for call in block] for block in blocks],
-        overhead_us=clock.overhead.overhead_us(),
+        overhead_us=overhead,
         slack_us=clock.overhead.slack_us(),
+        usual_us=_median([usual]),
     )
 
 

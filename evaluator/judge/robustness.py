@@ -25,8 +25,8 @@ NOT_CHECKED = ("value regimes", "permuted batches", "poisoned allocator", "memor
 
 def robustness(setting: Setting) -> Robustness:
     """Run every part; each in a fresh process, so that one failure does not hide another."""
-    prepared = prepare_candidate(setting)
     bench = setting.bench()
+    prepared = prepare_candidate(setting, bench)
     parts = [
         _part(setting, bench, prepared, "many seeds", _many_seeds),
         _part(setting, bench, prepared, "repeated calls", _repeated_calls),

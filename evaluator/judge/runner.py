@@ -214,13 +214,13 @@ class Runner:
             self._freezer.stop()
             self._freezer.confirm()
         except NotStopping as error:
-            raise self._failure(Status.RUNTIME_ERROR, f"the process ended: {self._ending()}") from error
+            raise self._failure(Status.RUNTIME_ERROR, f"{error}: {self._ending()}") from error
 
     def _resume(self) -> None:
         try:
             self._freezer.resume()
         except NotStopping as error:
-            raise self._failure(Status.RUNTIME_ERROR, f"the process ended: {self._ending()}") from error
+            raise self._failure(Status.RUNTIME_ERROR, f"{error}: {self._ending()}") from error
 
     def _alive(self) -> bool:
         return self.process.poll() is None

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from evaluator.devices.cpu import CpuDevice
+from evaluator.devices.lease import DeviceLease
 from evaluator.judge.runner import FILES_INSIDE, Runner, Start
 from evaluator.judge.trial import Bench
 from evaluator.judge.trusted import CaseInfo, TrustedProcess
@@ -29,11 +30,13 @@ from evaluator.sandbox.layout import current as current_layout
 from problems.model import Problem
 
 if TYPE_CHECKING:
-    from evaluator.build.builder import Build
+    from evaluator.judge.timing import CaseClock
+    from evaluator.build.store import Build
 
 RUNNER = Path(__file__).resolve().parents[1] / "runner"
 RUNNER_INSIDE = "/ratchet/lib/evaluator/runner"
 EXTENSIONS_INSIDE = "/extensions"
+TIMEOUT_S = 60.0
 CANDIDATE_FILE = "candidate.py"
 RUNNER_ENVIRONMENT = {"TRITON_INTERPRET": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
@@ -48,13 +51,14 @@ class Setting:
     sandbox: SandboxInfo
     cache: Path
     report: Callable[[Progress], None]
-    timeout_s: float = 60.0
-    """For one untimed operation or one call."""
     stack: ExitStack = field(default_factory=ExitStack)
     work: Path = field(init=False)
     device_s: float = 0.0
     """Seconds from the first runner on: how long the device was held."""
     _device_since: float | None = None
+    _bench: Bench | None = None
+    calibration: tuple[Runner, dict[str, CaseClock]] | None = None
+    """The reference's runner and what it gave before any candidate existed."""
 
     def __post_init__(self) -> None:
         self.work = Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="ratchet-job-")))
@@ -67,9 +71,18 @@ class Setting:
         if self._device_since is not None:
             self.device_s = time.monotonic() - self._device_since
 
+    @property
+    def timeout_s(self) -> float:
+        """For one untimed operation or one call."""
+        return float(self.job.options.get("timeout_s", TIMEOUT_S))
+
     def progress(self, step: str, detail: str = "", done: int | None = None, total: int | None = None) -> None:
         """Say which step the job is in."""
         self.report(Progress(job=self.job.id, step=step, detail=detail, done=done, total=total))
+
+    def another(self, job: Job, problem: Problem) -> Setting:
+        """A fresh setting for another job on the same machine; its progress is not reported."""
+        return Setting(job=job, problem=problem, device=self.device, sandbox=self.sandbox, cache=self.cache, report=lambda _: None)
 
     def cases(self) -> list[str]:
         """Names of the cases to run."""
@@ -77,11 +90,13 @@ class Setting:
         return [n for n in names if self.job.cases is None or n in self.job.cases]
 
     def bench(self) -> Bench:
-        """Start the trusted process with the problem loaded."""
-        trusted = TrustedProcess(self.device)
-        self.stack.callback(trusted.close)
-        opened = trusted.open(self.problem.key, self.problem.sha256, self.job.device)
-        return Bench(trusted=trusted, slots=self.device.slots, style=opened["style"], candidate_files=opened["candidate_files"])
+        """The trusted process with the problem loaded; started once a job."""
+        if self._bench is None:
+            trusted = TrustedProcess(self.device)
+            self.stack.callback(trusted.close)
+            opened = trusted.open(self.problem.key, self.problem.sha256, self.job.device)
+            self._bench = Bench(trusted=trusted, slots=self.device.slots, style=opened["style"], candidate_files=opened["candidate_files"])
+        return self._bench
 
     def fit_snapshot(self, bench: Bench, case: CaseInfo) -> None:
         """Give the bench a snapshot page that holds one call's outputs, or its inputs."""
@@ -115,6 +130,18 @@ class Setting:
         """Threads of every runner: one per measuring core."""
         return len(self.device.device_cores)
 
+    def _hold_device(self) -> None:
+        """Take the device's lease with the first runner; it is kept until the job's end."""
+        if self._device_since is None:
+            waiting = "another measurement holds the device"
+            self.stack.enter_context(DeviceLease(self.device.name, waiting=lambda: self.progress("lease", waiting)))
+            self._device_since = time.monotonic()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a runner's sandbox adds to its environment."""
+        return {**RUNNER_ENVIRONMENT, "OMP_NUM_THREADS": str(self.threads)}
+
     def _folder(self, name: str) -> Path:
         folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.work))
         folder.chmod(0o755)  # the sandbox runs as another user where the judge is root
@@ -127,8 +154,7 @@ class Setting:
 
         interpreter = [str(current_layout().python)] if profile == "build" else []
 
-        if self._device_since is None:
-            self._device_since = time.monotonic()
+        self._hold_device()
 
         def start(descriptors: list[int]) -> SandboxProcess:
             return SandboxProcess.start(
@@ -139,7 +165,7 @@ class Setting:
                 limits=Limits(),
                 pass_fds=descriptors,
                 binds=binds,
-                env={**RUNNER_ENVIRONMENT, "OMP_NUM_THREADS": str(self.threads)},
+                env=self.environment,
             )
 
         return start

@@ -41,6 +41,11 @@ class CaseClock:
     reference: list[list[Call]] = field(default_factory=list)
     candidate: list[list[Call]] = field(default_factory=list)
 
+    def fresh(self) -> CaseClock:
+        """The calibration alone, for another candidate of the same lease."""
+        overhead = Overhead(before=self.overhead.before, bare=self.overhead.bare)
+        return CaseClock(self.case, overhead=overhead, quiet=Quiet(calibration=self.quiet.calibration), alone=self.alone)
+
     def trial_us(self, calls: list[Call]) -> list[float]:
         """max(event, wall - overhead) of each call."""
         overhead = self.overhead.overhead_us()
@@ -107,8 +112,8 @@ def _run_pair(bench: Bench, clock: CaseClock, pair: BlockPair, reference: Runner
 
 
 def _canary(reference: Runner) -> float:
-    """The better of two runs of the canary: one hiccup of the machine is not an unquiet device."""
-    return min(reference.call(layout.CANARY).wall_us for _ in range(2))
+    """The best of four runs of the canary: one hiccup of the machine is not an unquiet device."""
+    return min(reference.call(layout.CANARY).wall_us for _ in range(4))
 
 
 def _judge_quiet(quiet: Quiet) -> None:

@@ -23,9 +23,9 @@ def compare(setting: Setting) -> Verdict:
     """Symmetric A/B of the job's candidate against its champion (None: the reference)."""
     job = setting.job
     assert job.candidate is not None
-    prepared = prepare_source(setting, job.candidate)
-    champion_build = prepare_champion(setting)
     bench = setting.bench()
+    prepared = prepare_source(setting, bench, job.candidate)
+    champion_build = prepare_champion(setting, bench)
     known = dict(job.options.get("floor") or {})
     floor = None if known else measure_floor(setting, bench, champion_build)
     cases_floor = {c.case: c.floor for c in floor.cases} if floor else dict(known.get("cases", {}))
@@ -55,8 +55,8 @@ def compare(setting: Setting) -> Verdict:
 
 def floor(setting: Setting) -> Floor:
     """A/A of the job's champion (None: the reference) in two processes."""
-    champion = prepare_champion(setting)
-    return measure_floor(setting, setting.bench(), champion)
+    bench = setting.bench()
+    return measure_floor(setting, bench, prepare_champion(setting, bench))
 
 
 def measure_floor(setting: Setting, bench: Bench, champion: Prepared | None) -> Floor:
