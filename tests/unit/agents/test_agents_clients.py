@@ -199,7 +199,7 @@ async def test_a_replayed_worker_that_diverges_fails_and_the_run_says_so(tmp_pat
     with pytest.raises(Diverged):
         await asyncio.wait_for(run_search(port, lambda role: client, settings={}), 20)
     assert port.state.agents["worker:E2"].state == "failed"
-    assert "diverged at reply 1 of worker:E2" in port.state.experiments["E2"].conclusion
+    assert "diverged at reply 2 of worker:E2" in port.state.experiments["E2"].conclusion
 
 
 def _right(job):

@@ -15,6 +15,7 @@ from agents.errors import SessionEnded
 from agents.orchestrator import run_search
 from agents.tools.launch import LaunchWorker
 from agents.tools.tool import input_schema
+from evaluator.records import Status
 
 SMALL = {
     "version": 1,
@@ -253,6 +254,38 @@ async def test_the_demo_ends_cleanly_where_nothing_builds():
     await search(port, open_client({"agents": {"model": "scripted"}}))
     assert {e.correctness for e in port.state.experiments.values()} == {"compile_error"}
     assert port.state.agents["orchestrator"].state == "done"
+
+
+@pytest.mark.parametrize("times", [1, 4])
+async def test_the_demo_gets_over_failures_of_the_evaluator(times):
+    failed = Counter()
+
+    def judge(job):
+        key = job.kind, job.candidate.sha256
+        failed[key] += 1
+        result = demo_judge(job)
+        if failed[key] > times:
+            return result
+        return replace(result, status=Status.EVALUATOR_ERROR, message="not quiet", evaluation=None, verdict=None, robustness=None)
+
+    port = FakePort(Journal().begin(), judge=judge)
+    await search(port, open_client({"agents": {"model": "scripted"}}))
+    retained = {e.id: e.retention for e in port.state.experiments.values()}
+    assert port.state.agents["orchestrator"].state == "done"
+    if times == 1:
+        assert retained == {"E1": "promoted", "E2": "none", "E3": "none", "E4": "promoted", "E5": "none", "E6": "banked"}
+
+
+async def test_the_demo_ends_cleanly_where_no_ab_can_be_measured():
+    def judge(job):
+        result = demo_judge(job)
+        return replace(result, status=Status.EVALUATOR_ERROR, verdict=None) if job.kind == "ab" else result
+
+    port = FakePort(Journal().begin(), judge=judge)
+    await search(port, open_client({"agents": {"model": "scripted"}}))
+    assert port.state.agents["orchestrator"].state == "done"
+    assert {e.stage for e in port.state.experiments.values()} == {"reconciled"}
+    assert port.state.promotions == []
 
 
 async def test_kills_all_through_the_demo_change_nothing():
