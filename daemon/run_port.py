@@ -212,8 +212,8 @@ class JournaledPort:
     def _ours(self, job: Job, request: str) -> Job:
         state = self.state
         options = dict(job.options)
-        if job.kind is JobKind.AB and state.floor_by_case:
-            options.setdefault("floor", dict(state.floor_by_case))
+        if job.kind is JobKind.AB and state.floor is not None:
+            options.setdefault("floor", {"geomean": state.floor, "cases": dict(state.floor_by_case)})
         return dataclasses.replace(
             job,
             id=request,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -171,9 +172,9 @@ CASES = {
     "only events say so": (lambda: [*whole(), *verdict(wall=0.999)], "a/b", "wall clock does not confirm"),
     "nothing verified": (lambda: [*whole(), *verdict(verified=0)], "a/b", "verified no output"),
     "against an earlier champion": (lambda: [*whole(), *verdict(champion=CHAMPION)], "a/b", "stale: it was against cccccccccccc"),
-    "robustness failed": (lambda: [*whole(), *robustness(passed=False)], "robustness", "failed: seeds"),
+    "robustness failed": (lambda: [*whole(), *robustness(passed=False)], "robustness", "failed: many seeds"),
     "a part did not run": (lambda: [*whole(), *robustness(parts=gate.ROBUSTNESS_PARTS[:3])], "robustness", "did not run: sizes"),
-    "a part ran no test": (lambda: [*whole(), *robustness(tests=0)], "robustness", "did not run: seeds"),
+    "a part ran no test": (lambda: [*whole(), *robustness(tests=0)], "robustness", "did not run: many seeds"),
     "not reconciled": (lambda: whole()[:-1], "reconciliation", "is not reconciled"),
 }
 
@@ -185,6 +186,19 @@ def test_each_part_alone_refuses(name):
     assert words in found[part]
     if name not in ("no experiment", "reported without a candidate", "reported another text"):
         assert list(found) == [part]
+
+
+def test_sizes_that_the_problem_does_not_declare_are_named_as_not_checked():
+    parts = tuple(r.RobustnessPart(name=name, passed=True, tests=0 if name == "sizes" else 3) for name in gate.ROBUSTNESS_PARTS)
+    report = r.Robustness(passed=True, parts=parts)
+    decided, _ = decide([*whole(), *job(r.JobKind.ROBUSTNESS, robustness=report)])
+    assert decided.promoted
+    assert "sizes (the problem declares none)" in decided.not_checked
+
+
+def test_the_parts_are_the_evaluators_own():
+    source = (Path(__file__).resolve().parents[3] / "evaluator" / "judge" / "robustness.py").read_text()
+    assert [name for name in gate.ROBUSTNESS_PARTS if f'"{name}"' not in source] == []
 
 
 def test_a_fault_of_the_infrastructure_does_not_take_a_verdict_back():
