@@ -28,11 +28,12 @@ SOURCES, HEADERS, OUT = "/sources", "/headers", "/out"
 LIBRARY_BYTES = 256 * MIB
 LOG_LIMIT = 16_000
 LIMITS = Limits(file_bytes=GIB, resident_bytes=8 * GIB, address_space_bytes=16 * GIB, output_bytes=64 * 1024)
-NAME_LOOKUP = re.compile(
-    r"has not been declared|was not declared|is not a member of|does not name a|incomplete type|no member named|no matching|undeclared"
-    r"|not a template|is not a class|expected (type-specifier|class-name|nested-name)"
+MISSING = re.compile(
+    r"error: .*(has not been declared|was not declared|is not a member of|does not name a|incomplete type|no member named|has no member"
+    r"|no matching|not a template|is not a class|expected type-specifier|expected class-name)|fatal error: .*: No such file"
 )
 """Errors that the short header could be the cause of."""
+QUOTED = re.compile("\u2018([^\u2019]*)\u2019")
 PYBIND_MODULE = re.compile(r"PYBIND11_MODULE|PyInit_")
 
 
@@ -96,12 +97,21 @@ class Compiler:
             try:
                 self._compile_all(request, [*binds, Bind(source=directory, target=short_headers.INSIDE)], deadline, short=True)
             except CompileError as error:
-                if not NAME_LOOKUP.search(str(error)):
+                if not self._short_to_blame(str(error)):
                     raise
             else:
                 return "precompiled" if (directory / "torch" / "extension.h.gch").exists() else "short"
         self._compile_all(request, binds, deadline, short=False)
         return "full"
+
+    def _short_to_blame(self, text: str) -> bool:
+        """Whether a name that the compiler misses is one that torch's own header has."""
+        missing = [line for line in text.splitlines() if MISSING.search(line)]
+        if not missing:
+            return False
+        words = self._headers.full_words()
+        named = [set(short_headers.WORD.findall(quoted)) for line in missing for quoted in QUOTED.findall(line)[:1]]
+        return len(named) < len(missing) or any(names <= words for names in named)
 
     def _compile_all(self, request: dict[str, Any], binds: Sequence[Bind], deadline: float, *, short: bool) -> None:
         for source in request["sources"]:

@@ -1,8 +1,8 @@
 """The precompiled header that makes a second compilation of torch/extension.h quick.
 
 It is made in a sandbox of its own that holds no candidate text, from a short header that leaves out the C++ front end (torch::nn, data,
-optim, jit): most candidates use none of it. The short header only ever saves time: a source that does not compile with it is compiled
-again with torch's own, and that outcome counts.
+optim, jit): most candidates use none of it. The short header only ever saves time: where it could be the reason that a source does not
+compile, torch's own is used, and that outcome counts.
 
 Invariant: a header is keyed by toolchain and flags and never changed; the compiler itself refuses one that does not fit and reads the text.
 Not for: compiling candidates (`compiler`).
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,7 @@ SHORT = """\
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
 """
+WORD = re.compile(r"[A-Za-z_]\w*")
 COMMON_FLAGS = ("-DTORCH_API_INCLUDE_EXTENSION_H", "-fPIC")
 KEPT = 4
 """Precompiled headers on disk (about half a GiB each); the one unused longest goes first."""
@@ -72,6 +74,30 @@ class Headers:
             if directory is not None:
                 os.utime(directory)
             yield directory or self._plain()
+
+    def full_words(self) -> frozenset[str]:
+        """Every identifier that torch's own header brings in: a name that is not among them is not missing because of the short one."""
+        key = self.key(())
+        directory = self._cache.entry("words", key)
+        if directory is None:
+            with self._cache.fresh() as fresh:
+                (fresh / "words").write_text("\n".join(sorted(self._preprocess())), encoding="utf-8")
+                directory = self._cache.publish(fresh, "words", key)
+        return frozenset((directory / "words").read_text(encoding="utf-8").split("\n"))
+
+    def _preprocess(self) -> set[str]:
+        with self._cache.fresh() as fresh, self._cache.fresh() as out:
+            (fresh / "full.cpp").write_text("#include <torch/extension.h>\n")
+            (fresh / "full.cpp").chmod(0o644)
+            out.chmod(0o777)
+            standard = f"-std={self._toolchain.standard}"
+            argv = [str(self._toolchain.compiler), "-E", "-dD", "-P", f"{INSIDE}/full.cpp", "-o", "/out/full.ii", standard, *COMMON_FLAGS]
+            binds = [Bind(source=fresh, target=INSIDE), Bind(source=out, target="/out", writable=True)]
+            argv += self._toolchain.include_flags()
+            with SandboxProcess.start(argv, sandbox=self._sandbox, profile="build", limits=LIMITS, binds=binds) as process:
+                process.wait(TIMEOUT_S)
+            take_over(out / "full.ii", fresh / "full.ii", cap_bytes=HEADER_BYTES)
+            return set(WORD.findall((fresh / "full.ii").read_text(encoding="utf-8", errors="replace")))
 
     def _asked_before(self, key: str) -> bool:
         """Making it costs more than it saves the first time, so the first request is only noted."""
