@@ -11,6 +11,7 @@ Not for: judging anything.
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
@@ -84,6 +85,7 @@ def prepare_extensions(directory: str) -> None:
     try:
         from evaluator.runner import extension
     except ImportError:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
         import extension  # type: ignore[import-not-found,no-redef,unused-ignore]
     extension.install_load(directory)
 

@@ -11,7 +11,7 @@ import enum
 import functools
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -75,15 +75,16 @@ class Control:
     naive: Believes
     quick: bool
     """In the quick subset: one a family."""
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any]
     """Job options, e.g. a shorter `timeout_s`."""
+
+    file: str
+    """Name of its source under `controls/`."""
 
     @property
     def text(self) -> str:
         """The candidate's source, complete."""
         return source_text(self.file)
-
-    file: str = ""
 
     @property
     def source(self) -> Source:
@@ -119,8 +120,8 @@ def _native(name: str) -> str:
     """
     text = _read(f"{name}.cpp")
     functions, flags = (line.split(":", 1)[1].split() for line in text.splitlines()[:2])
-    lines = ["from torch.utils.cpp_extension import load_inline", ""]
-    lines += [f'{name} = load_inline(name="control_{name}", functions={functions!r}, extra_cflags={flags!r}, cpp_sources=r"""', text + '""")']
+    call = f'{name} = load_inline(name="control_{name}", functions={functions!r}, extra_cflags={flags!r}, cpp_sources=r"""'
+    lines = ["from torch.utils.cpp_extension import load_inline", "", call, text + '""")']
     return "\n".join(lines)
 
 
