@@ -63,6 +63,11 @@ class Demo:
             return Path(f"/proc/{self.pid}").exists()
 
 
+def stopped(found: Demo) -> DemoStopped:
+    """Say that the demo's daemon is gone, and how to go on."""
+    return DemoStopped("the demo's daemon has ended", f"go on with: ratchet demo --state-dir {found.state_dir}")
+
+
 def new_state_dir() -> Path:
     """A fresh directory for one demo, beside the user's own runs."""
     now = datetime.datetime.now(datetime.UTC)

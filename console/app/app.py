@@ -17,6 +17,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from console.app import copying
+from console.app.palette import ENTRIES
 from console.app.screens.guide import GuideScreen
 from console.app.screens.home import HomeScreen
 from console.app.screens.log import LogScreen
@@ -27,7 +28,7 @@ from console.app.session import Session
 from console.app.welcome import Welcome
 from console.app.widgets.trend import TrendPlot
 from console.errors import explain
-from console.sources.base import Control
+from console.sources.base import order
 
 Left = Literal["detached", "stop"]
 """How the console was left: the work goes on, or its daemon is to be stopped."""
@@ -92,10 +93,7 @@ class RatchetApp(App[Left]):
         try:
             await session.open()
         except Exception as error:
-            if explain(error) is None:
-                raise
-            self.exit(return_code=4, message=None)
-            self._welcome.failure = error
+            self._refuse(error)
             return
         self.session = session
         self.switch_to(HomeScreen(session))
@@ -103,6 +101,17 @@ class RatchetApp(App[Left]):
             await session.run()
         finally:
             await session.source.close()
+
+    def _refuse(self, error: Exception) -> None:
+        """Say why a run could not be opened; where it was the first one, leave with the reason."""
+        known = explain(error)
+        if known is None:
+            raise error
+        if self.session is not None:
+            self.notify(f"{known.message}. {known.hint}", severity="error", markup=False)
+            return
+        self._welcome.failure = error
+        self.exit("detached")
 
     def switch_to(self, screen: Screen[None]) -> None:
         """Make `screen` the one above the app's own."""
@@ -200,7 +209,7 @@ class RatchetApp(App[Left]):
         if control is None:
             return
         try:
-            seq = await _asked(control, what, text)
+            seq = await order(control, what, text)
         except Exception as error:
             known = explain(error)
             if known is None:
@@ -246,30 +255,6 @@ class RatchetApp(App[Left]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """List every action by name for the command palette."""
         yield from super().get_system_commands(screen)
-        for title, words, action in _COMMANDS:
-            if self.check_action(action, ()):
-                yield SystemCommand(title, words, getattr(self, f"action_{action}"))
-
-
-_COMMANDS = (
-    ("Home", "The run at a glance", "home"),
-    ("Events", "Every record of the journal", "events"),
-    ("World model", "What the run believes", "world_model"),
-    ("Runs", "Choose another run", "runs"),
-    ("Pause", "Pause after what is in flight", "pause"),
-    ("Resume", "Go on", "resume"),
-    ("Nudge", "A message to the orchestrator", "nudge"),
-    ("Stop the run", "Asks first; the journal stays", "stop_run"),
-    ("Trend", "Show or hide the trend plot", "trend"),
-    ("Help", "Keys, glyphs and words", "guide"),
-    ("Detach", "Leave the console; the daemon goes on", "detach"),
-    ("Leave", "Leave the replay", "leave"),
-)
-
-
-async def _asked(control: Control, what: str, text: str) -> int:
-    if what == "nudge":
-        return await control.nudge(text)
-    if what == "stop":
-        return await control.stop()
-    return await (control.pause() if what == "pause" else control.resume())
+        for entry in ENTRIES:
+            if self.check_action(entry.action, ()):
+                yield SystemCommand(entry.title, entry.words, getattr(self, f"action_{entry.action}"))

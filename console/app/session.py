@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
+from console.errors import explain
 from console.sources.base import Batch, Control, Link, Source, read
 from console.views.experiment import Exhibits
 from console.views.headline import Gauge, gauges_of
@@ -53,11 +54,18 @@ class Session:
         self.version += 1
 
     async def run(self) -> None:
-        """Follow records, gauges and wanted pages until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follow())
-            tasks.create_task(self._watch_gauges())
-            tasks.create_task(self._fetch_pages())
+        """Follow records, gauges and wanted pages until cancelled; an end that has a reason is shown as a lost link."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._follow())
+                tasks.create_task(self._watch_gauges())
+                tasks.create_task(self._fetch_pages())
+        except* Exception as group:
+            reasons = [explain(error) for error in group.exceptions]
+            known = [reason.message for reason in reasons if reason is not None]
+            if len(known) < len(reasons):
+                raise
+            self.take(Batch(link=Link(connected=False, detail="; ".join(known))))
 
     def take(self, batch: Batch) -> None:
         """Fold one batch."""
@@ -79,13 +87,21 @@ class Session:
         if page is not None and seq in page:
             self._pages.move_to_end(number)
             return page[seq]
-        if number not in self._asked and 1 <= seq <= self.state.seq:
+        if number not in self._asked and 1 <= seq <= self.state.seq and self.link.connected:
             self._asked.add(number)
             self._wanted.put_nowait(number)
         return None
 
-    async def exhibits(self, experiment: Experiment) -> Exhibits:
-        """Fetch the records and the text behind one experiment."""
+    async def exhibits(self, experiment: Experiment) -> Exhibits | None:
+        """Fetch the records and the text behind one experiment; None while the other side does not answer."""
+        try:
+            return await self._exhibits(experiment)
+        except Exception as error:
+            if explain(error) is None:
+                raise
+            return None
+
+    async def _exhibits(self, experiment: Experiment) -> Exhibits:
         sha = experiment.final or (experiment.candidates[-1] if experiment.candidates else None)
         return Exhibits(
             evaluation=await self._result(experiment.evaluation),
@@ -117,8 +133,13 @@ class Session:
     async def _fetch_pages(self) -> None:
         while True:
             number = await self._wanted.get()
-            for record in await self.source.page(number * PAGE, PAGE):
-                self._keep(record)
+            try:
+                for record in await self.source.page(number * PAGE, PAGE):
+                    self._keep(record)
+            except Exception as error:
+                if explain(error) is None:
+                    raise
+            # A page that did not come is asked for again by whoever still shows it.
             self._asked.discard(number)
             self.version += 1
 

@@ -23,9 +23,9 @@ from console.cli import output
 from console.cli.options import AsJson, NoMouse, Plain
 from console.plain import AT_REST, Teller, tell_on
 from console.sources.base import Batch, Source
-from console.views import summary
+from console.views import headline, summary
 from console.views.doc import Line, line
-from daemon.client import Client
+from daemon.client import Client, NotReachable
 
 
 def register(app: typer.Typer) -> None:
@@ -61,7 +61,7 @@ async def _watch(found: engine.Demo, *, keep: bool, plain: bool, mouse: bool, as
         run = await engine.begin(client)
         if plain:
             await _in_lines(found, client, run, as_json=as_json)
-        elif not await _on_screens(client, run, mouse=mouse):
+        elif not await _on_screens(found, client, run, mouse=mouse):
             output.note(f"detached: the demo goes on. Come back: ratchet console --state-dir {found.state_dir}")
             output.note(f"end it: ratchet daemon --stop --state-dir {found.state_dir}")
             return run
@@ -80,6 +80,7 @@ async def _in_lines(found: engine.Demo, client: Client, run: str, *, as_json: bo
 
     write([line((f"state directory {found.state_dir}; Ctrl-C stops the demo's daemon, the journal stays", "muted"))])
     source = _Watched(LiveSource(client, run), found)
+    notes = asyncio.create_task(_note_waits(client, run))
     try:
         await tell_on(source, Teller(write=write))
     except asyncio.CancelledError:
@@ -87,15 +88,33 @@ async def _in_lines(found: engine.Demo, client: Client, run: str, *, as_json: bo
         await engine.end(found, client)
         output.note(f"go on with: ratchet demo --state-dir {found.state_dir}")
         raise
+    finally:
+        notes.cancel()
+        await asyncio.wait({notes})
 
 
-async def _on_screens(client: Client, run: str, *, mouse: bool) -> bool:
+async def _note_waits(client: Client, run: str) -> None:
+    """Say on standard error what the run waits for: gauges are no records, so they are no part of the story."""
+    said: list[str] = []
+    async with contextlib.aclosing(client.gauge_stream(run)) as stream:  # type: ignore[type-var]
+        async for values in stream:
+            waiting = headline.waits(headline.gauges_of(values))
+            for words in waiting:
+                if words not in said:
+                    output.note(f"waiting: {words}")
+            said = waiting
+
+
+async def _on_screens(found: engine.Demo, client: Client, run: str, *, mouse: bool) -> bool:
     """Return whether the demo's daemon is to be stopped."""
     from console.app.app import Manners
     from console.live import live_welcome, show
 
     left = await show(live_welcome(client, run), manners=Manners(demo=True), mouse=mouse)
-    return left == "stop" or (await client.snapshot(run)).state.status in AT_REST
+    try:
+        return left == "stop" or (await client.snapshot(run)).state.status in AT_REST
+    except NotReachable as error:
+        raise engine.stopped(found) from error
 
 
 def _close(found: engine.Demo, run: str, *, wall_s: float, as_json: bool) -> None:
@@ -132,4 +151,4 @@ class _Watched:
 
     def _look(self, batch: Batch) -> None:
         if batch.link is not None and not batch.link.connected and not self._found.alive:
-            raise engine.DemoStopped("the demo's daemon has ended", f"go on with: ratchet demo --state-dir {self._found.state_dir}")
+            raise engine.stopped(self._found)

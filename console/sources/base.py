@@ -83,3 +83,11 @@ async def read(source: Source, seq: int) -> Record | None:
     """Return one record, or None where the source does not have it."""
     found = await source.page(seq - 1, 1) if seq > 0 else []
     return found[0] if found and found[0].seq == seq else None
+
+
+async def order(control: Control, what: str, text: str = "") -> int:
+    """Ask for `pause`, `resume`, `stop` or `nudge` and return the seq of the effect."""
+    if what == "nudge":
+        return await control.nudge(text)
+    orders = {"pause": control.pause, "resume": control.resume, "stop": control.stop}
+    return await orders[what]()

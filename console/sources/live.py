@@ -12,13 +12,14 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from console.sources.base import Batch, Link
-from daemon.client import Answered, Client, Connection, DaemonError, Snapshot, StreamReset
+from daemon.client import Answered, Client, Connection, Snapshot, StreamReset
 from state.events import Record
 from state.model import RunState
 
 _PAGE = 500
 _LOST = Link(connected=False, detail="the daemon does not answer")
 _FOUND = Link(connected=True)
+_Arrived = Record | Link | Exception
 
 
 class LiveSource:
@@ -78,7 +79,7 @@ class LiveSource:
             records = await self.page(after, _PAGE)
             after = records[-1].seq
             yield Batch(records=tuple(records))
-        arrived: asyncio.Queue[Record | Link | DaemonError] = asyncio.Queue()
+        arrived: asyncio.Queue[_Arrived] = asyncio.Queue()
         pump = asyncio.create_task(self._pump(snapshot, arrived), name=f"records of {self._run}")
         try:
             while True:
@@ -89,7 +90,7 @@ class LiveSource:
             pump.cancel()
             await asyncio.wait({pump})
 
-    async def _pump(self, snapshot: Snapshot, arrived: asyncio.Queue[Record | Link | DaemonError]) -> None:
+    async def _pump(self, snapshot: Snapshot, arrived: asyncio.Queue[_Arrived]) -> None:
         lost = False
 
         def told(connection: Connection) -> None:
@@ -101,16 +102,16 @@ class LiveSource:
         try:
             async for record in self._client.events(snapshot, status=told):
                 arrived.put_nowait(record)
-        except DaemonError as error:
+        except Exception as error:  # raised where somebody waits for the records
             arrived.put_nowait(error)
 
 
-def _batch(first: Record | Link | DaemonError, more: asyncio.Queue[Record | Link | DaemonError], *, after: int) -> Batch:
+def _batch(first: _Arrived, more: asyncio.Queue[_Arrived], *, after: int) -> Batch:
     """Take what has arrived, in order; news of the link ends a batch."""
     records: list[Record] = []
     item = first
     while True:
-        if isinstance(item, DaemonError):
+        if isinstance(item, Exception):
             raise item
         if isinstance(item, Link):
             return Batch(records=tuple(records), link=item)

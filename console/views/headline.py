@@ -107,7 +107,13 @@ def now(state: RunState, gauges: dict[str, Gauge]) -> Line:
     flying = [flight(job, gauges.get(job.request)) for job in state.in_flight]
     parts.append(("  in flight ", "muted"))
     parts.append(", ".join(flying) if flying else "nothing")
+    parts += [(f"  waiting: {words}", "warn") for words in waits(gauges)]
     return line(*parts)
+
+
+def waits(gauges: Mapping[str, Gauge]) -> list[str]:
+    """Say what jobs wait for that are not started yet, e.g. a device that somebody else holds."""
+    return [gauge.detail or "for the device" for gauge in gauges.values() if gauge.step == "waiting"]
 
 
 def flight(job: InFlight, gauge: Gauge | None) -> str:

@@ -26,6 +26,7 @@ from console.app.widgets.log import EventLog
 from console.app.widgets.rows import RowList
 from console.sources.base import Batch, Link
 from console.sources.journal import JournalSource
+from daemon.client import NotReachable
 from state.events import Note, Record, RunStateChanged
 from state.journal import Journal
 from state.model import RunState
@@ -43,6 +44,7 @@ class FakeDaemon:
         self.records = records
         self.batches: asyncio.Queue[Batch] = asyncio.Queue()
         self.asked: list[str] = []
+        self.reachable = True
 
     async def open(self) -> RunState:
         return fold(self.records)
@@ -52,6 +54,8 @@ class FakeDaemon:
             yield await self.batches.get()
 
     async def page(self, after: int, limit: int) -> list[Record]:
+        if not self.reachable:
+            raise NotReachable("no daemon answers")
         return self.records[after : after + limit]
 
     async def candidate(self, sha256: str) -> str | None:
@@ -275,6 +279,28 @@ async def test_a_lost_link_shows_a_banner_and_keeps_the_screen(daemon: FakeDaemo
         assert labels(app)["p"] == "Pause"
 
 
+async def test_an_experiment_that_cannot_be_fetched_keeps_its_page(daemon: FakeDaemon) -> None:
+    app = live(daemon)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await on_home(app, pilot)
+        daemon.reachable = False
+        await pilot.press("j", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ExperimentScreen) and "E6  Vectorised" in shown(app, "#page"))
+        assert "decision" not in shown(app, "#page")
+        daemon.reachable = True
+        daemon.batches.put_nowait(Batch(link=Link(connected=True)))
+        await until(pilot, lambda: "decision ▲ faster" in shown(app, "#page"))
+
+
+async def test_a_replaced_journal_is_said_and_the_screen_stays(journal: Path) -> None:
+    app = replayed(journal)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await on_home(app, pilot)
+        replace_by_a_shorter_one(journal)
+        await until(pilot, lambda: "was replaced by another file" in shown(app, "#banner"))
+        assert app.screen.query_one(RowList).line_count() == 7
+
+
 async def test_gauges_show_how_far_a_job_is(daemon: FakeDaemon) -> None:
     app = live(daemon)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -345,6 +371,13 @@ async def test_bindings_have_ids_for_keymaps() -> None:
     classes = (RatchetApp, HomeScreen, ExperimentScreen, LogScreen, RowList, EventLog, LinesView)
     bindings = [b for cls in classes for b in cls.BINDINGS]
     assert [b for b in bindings if not b.id] == []
+
+
+def replace_by_a_shorter_one(journal: Path) -> None:
+    """Put another file in the journal's place."""
+    other = journal.with_name("other")
+    other.write_bytes(journal.read_bytes()[:-500])
+    other.replace(journal)
 
 
 def labels(app: RatchetApp) -> dict[str, str]:

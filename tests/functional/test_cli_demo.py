@@ -28,6 +28,7 @@ def home(tmp_path: Path) -> dict[str, str]:
         "XDG_STATE_HOME": str(tmp_path / "state"),
         "RATCHET_JUDGE": f"{sys.executable} {ROOT / 'tests' / 'functional' / 'judge_double.py'}",
         "JUDGE_DOUBLE_DIR": str(tmp_path / "judge"),
+        "RATCHET_LEASE_DIR": str(tmp_path / "lease"),
     }
 
 

@@ -46,7 +46,7 @@ class ExperimentScreen(RunScreen):
         self.query_one("#page", LinesView).show(self._page)
         found = self.session.state.experiments.get(self.experiment)
         now = (self.experiment, _stamp(self.session, self.experiment))
-        if found is not None and now != self._fetched:
+        if found is not None and now != self._fetched and self.session.link.connected:
             self._fetched = now
             self.fetch()
 
@@ -55,7 +55,11 @@ class ExperimentScreen(RunScreen):
         """Fetch the records behind the experiment."""
         found = self.session.state.experiments.get(self.experiment)
         if found is not None:
-            self._exhibits = await self.session.exhibits(found)
+            exhibits = await self.session.exhibits(found)
+            if exhibits is None:
+                self._fetched = None
+                return
+            self._exhibits = exhibits
             self.query_one("#page", LinesView).rebuild()
 
     def action_step(self, by: int) -> None:

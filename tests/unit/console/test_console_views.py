@@ -36,6 +36,10 @@ def test_headline_shows_how_far_a_running_job_is(state: RunState) -> None:
     values = {"job": {"job": "kernel|builtin:scan|E7|1", "step": "timing", "detail": "n1024", "done": 34, "total": 60, "kind": "evaluate"}}
     assert text_of(headline.now(state, headline.gauges_of(values))).endswith("in flight E7 evaluation: timing 34/60")
     assert headline.gauges_of({"queue": []}) == {}
+    held = {"job": {"job": "kernel|builtin:scan|daemon|1", "step": "waiting", "detail": "device cpu is held by another process"}}
+    assert text_of(headline.now(RunState(status="running"), headline.gauges_of(held))) == (
+        "▶ running  in flight nothing  waiting: device cpu is held by another process"
+    )
 
 
 def test_requested_draining_and_paused_are_different_words() -> None:
