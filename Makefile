@@ -50,7 +50,7 @@ snapshots: setup
 	$(TESTS) tests/console --snapshot-update
 
 lock: setup
-	$(BIN)/python -m pip freeze --exclude kernel-ratchet
+	$(BIN)/python -m pip freeze --all --exclude kernel-ratchet --exclude pip
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -12,6 +12,7 @@ import os
 import signal
 import time
 
+STOP_TIMEOUT_S = 15.0
 _STOPPED = (b"T", b"t", b"Z", b"X")
 
 
@@ -29,15 +30,15 @@ class Freezer:
     def stop(self) -> int:
         """Stop the process; return the time (ns, monotonic clock) at which its leader was seen stopped."""
         self._signal(signal.SIGSTOP)
-        deadline = time.perf_counter_ns() + 2_000_000_000
+        deadline = time.perf_counter_ns() + int(STOP_TIMEOUT_S * 1e9)
         while self._state(self._leader) not in _STOPPED:
             if time.perf_counter_ns() > deadline:
-                raise NotStopping(f"process {self.pid} does not stop")
+                raise NotStopping(f"process {self.pid} does not stop (state {self._state(self._leader).decode()})")
         return time.perf_counter_ns()
 
     def confirm(self) -> None:
         """Return once every thread is seen stopped."""
-        deadline = time.monotonic() + 2
+        deadline = time.monotonic() + STOP_TIMEOUT_S
         while not all(self._thread_stopped(task) for task in self._tasks()):
             if time.monotonic() > deadline:
                 raise NotStopping(f"a thread of process {self.pid} does not stop")

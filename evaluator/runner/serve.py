@@ -61,7 +61,10 @@ class Mailbox:
 
 
 def serve(mailbox: Mailbox, forward: Callable[..., Any], slots: list[tuple[Any, ...]], *, declared: int | None) -> None:
-    """Answer posts until LEAVE. `declared` is the number of outputs the problem declares (None: one tensor)."""
+    """Answer posts until LEAVE. `declared` is the number of outputs the problem declares (None: one tensor).
+
+    An empty call describes the last output again, so that it costs what a call costs beside `forward`.
+    """
     canary = _Canary()
     answer = mailbox.answer
     keep: Any = None
@@ -80,7 +83,7 @@ def serve(mailbox: Mailbox, forward: Callable[..., Any], slots: list[tuple[Any, 
                     canary.run()
                 answer[layout.EVENT_NS] = time.perf_counter_ns() - start
                 answer[layout.CODE] = layout.OK
-                if operation == layout.CALL:
+                if operation == layout.CALL or (operation == layout.EMPTY and keep is not None):
                     mailbox.describe(_checked(keep, declared))
             except _BadOutput as error:
                 answer[layout.CODE] = layout.BAD_OUTPUT

@@ -61,9 +61,13 @@ def audit_blocks(
     wall_us: Sequence[Sequence[float]],
     overhead_us: float,
     slack_us: float,
+    usual_us: float = 0.0,
     gross_share: float = GROSS_SHARE,
 ) -> Ruling:
     """Compare `event` with `wall - overhead` block by block (medians of a block's trials).
+
+    `usual_us` is how far the two clocks of the trusted runner lie apart on the same machine and case:
+    blocks agree when they differ by at most slack_us + usual_us.
 
     Both arguments hold one sequence of trials per block, microseconds, in the same shapes.
     """
@@ -73,7 +77,7 @@ def audit_blocks(
     event = np.array([np.median(e) for e, _ in pairs])
     net = np.array([np.median(w) for _, w in pairs]) - overhead_us
     difference = np.abs(net - event)
-    off = difference > slack_us
+    off = difference > slack_us + usual_us
     gross = off & (difference > gross_share * np.maximum(net, event))
     agreement = _rule(off=int(off.sum()), gross=int(gross.sum()), blocks=len(pairs))
     audit = Audit(

@@ -1,0 +1,50 @@
+"""Exclusive hold of a device by one judge: two measurements at once would time each other.
+
+A file lock per device and machine, held from the first runner to the end of the job; it falls with
+the process, however that ends. Builds need no lease.
+Not for: choosing whose job is next (the daemon's queue does that).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from evaluator.errors import EnvironmentFault
+
+LOOK_EVERY_S = 0.5
+
+
+class DeviceLease:
+    """The lock of one device."""
+
+    def __init__(self, device: str, *, waiting: Callable[[], None], directory: Path | None = None) -> None:
+        self._path = (directory or Path(tempfile.gettempdir())) / f"ratchet-device-{device.replace(':', '-')}.lock"
+        self._waiting = waiting
+        self._descriptor = -1
+
+    def __enter__(self) -> DeviceLease:
+        try:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        except OSError as error:
+            raise EnvironmentFault(f"the device's lock {self._path} cannot be opened: {error.strerror}", "remove it, or run as its owner") from error
+        if not self._try():
+            self._waiting()
+            while not self._try():
+                time.sleep(LOOK_EVERY_S)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        os.close(self._descriptor)
+
+    def _try(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
