@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from console.errors import EnvironmentFault
 from console.text import one_line
 
 PACKAGES = ("problems", "evaluator", "state", "agents", "daemon", "evidence", "console")
@@ -59,6 +60,14 @@ def examine(state_dir: Path, socket: Path) -> list[Finding]:
         lambda: optional("triton", "Triton candidates: pip install triton"),
     )
     return [check() for check in checks]
+
+
+def require_judge() -> None:
+    """Raise EnvironmentFault (exit 3) with the mend of the first thing that the judge needs and this machine lacks."""
+    for check in (torch, compiler, headers, bubblewrap, namespaces, seccomp, cores):
+        finding = check()
+        if not finding.ok:
+            raise EnvironmentFault(f"{finding.name}: {finding.detail}", finding.mend)
 
 
 def python() -> Finding:

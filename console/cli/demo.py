@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -19,8 +21,10 @@ from typing import Annotated, Any
 import typer
 
 from console import demo as engine
+from console import doctor
 from console.cli import output
 from console.cli.options import AsJson, NoMouse, Plain
+from console.judge import JUDGE_VARIABLE
 from console.plain import AT_REST, Teller, tell_on
 from console.sources.base import Batch, Source
 from console.views import headline, summary
@@ -50,9 +54,15 @@ def demo(
     """
     if resume and state_dir is None:
         raise typer.BadParameter("--resume needs the --state-dir of the demo to go on with")
+    if JUDGE_VARIABLE not in os.environ:  # another judge has needs of its own
+        doctor.require_judge()
     started = time.monotonic()
     found = engine.start(state_dir or engine.new_state_dir())
-    run = asyncio.run(_watch(found, keep=keep, plain=plain or as_json or not sys.stdout.isatty(), mouse=not no_mouse, as_json=as_json))
+    in_lines = plain or as_json or not sys.stdout.isatty()
+    try:
+        run = asyncio.run(_watch(found, keep=keep, plain=in_lines, mouse=not no_mouse, as_json=as_json))
+    except asyncio.CancelledError as error:
+        raise typer.Exit(128 + signal.SIGTERM) from error
     _close(found, run, wall_s=time.monotonic() - started, as_json=as_json)
 
 
@@ -81,16 +91,25 @@ async def _in_lines(found: engine.Demo, client: Client, run: str, *, as_json: bo
     write([line((f"state directory {found.state_dir}; Ctrl-C stops the demo's daemon, the journal stays", "muted"))])
     source = _Watched(LiveSource(client, run), found)
     notes = asyncio.create_task(_note_waits(client, run))
+    _end_with_terminal()
     try:
         await tell_on(source, Teller(write=write))
     except asyncio.CancelledError:
-        output.note("Ctrl-C: stopping the demo's daemon; the journal stays")
+        output.note("ended early: stopping the demo's daemon; the journal stays")
         await engine.end(found, client)
         output.note(f"go on with: ratchet demo --state-dir {found.state_dir}")
         raise
     finally:
         notes.cancel()
         await asyncio.wait({notes})
+
+
+def _end_with_terminal() -> None:
+    """Treat a termination or a closed terminal as Ctrl-C, so that no daemon is left behind unseen."""
+    task = asyncio.current_task()
+    assert task is not None
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(name, task.cancel)
 
 
 async def _note_waits(client: Client, run: str) -> None:

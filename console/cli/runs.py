@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ from console.views import headline
 from console.views import runs as runs_view
 from console.views.doc import Line, line
 from daemon.client import Client, Runs, Snapshot
+from state.events import Record
 
 
 def register(app: typer.Typer) -> None:
@@ -104,13 +106,21 @@ async def _follow(client: Client, run: str, as_json: bool) -> None:
     from console.sources.live import LiveSource
 
     source = LiveSource(client, run)
-    if not as_json:
-        await tell_on(source, Teller(write=output.write))
-        return
-    async for batch in source.follow(0):
-        for record in batch.records:
-            sys.stdout.write(msgspec.json.encode(record).decode() + "\n")
-            sys.stdout.flush()
+    await tell_on(source, _JsonLines(write=_nowhere) if as_json else Teller(write=output.write))
+
+
+class _JsonLines(Teller):
+    """Writes each record as it is, one a line, instead of telling it."""
+
+    def take(self, records: Iterable[Record]) -> None:
+        kept = list(records)
+        super().take(kept)
+        sys.stdout.writelines(msgspec.json.encode(record).decode() + "\n" for record in kept)
+        sys.stdout.flush()
+
+
+def _nowhere(rows: Iterable[Line]) -> None:
+    """Write nothing."""
 
 
 def _absolute(problem: str) -> str:

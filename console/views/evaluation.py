@@ -73,7 +73,7 @@ def naive_words(claim: Claim | None) -> str:
 
 def robustness(part: Robustness, *, width: int) -> list[Line]:
     """Build the parts of a robustness job and what it did not check."""
-    rows = [BLANK, heading("robustness")]
+    rows: list[Line] = []
     for item in part.parts:
         rows.append(line("  ", marks.passed(item.passed).span, f"  {item.name}", (f"  {item.tests} tests", "muted")))
         rows += wrapped(item.detail, width=width, indent="      ", tone="muted") if item.detail else []

@@ -252,6 +252,18 @@ def test_doctor_names_what_is_missing_and_its_mend(home: dict[str, str], tmp_pat
     assert "✗ missing bubblewrap       no bwrap\n           mend: apt-get install bubblewrap" in lines
 
 
+def test_the_demo_needs_a_sandbox_and_says_so_before_it_starts(home: dict[str, str], tmp_path: Path) -> None:
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    compiler = bare / "c++"
+    compiler.write_text("#!/bin/sh\necho compiler 1.0\n")
+    compiler.chmod(0o755)
+    fails(ratchet({**home, "PATH": str(bare)}, "demo", "--state-dir", str(tmp_path / "d")), 3, "bubblewrap", "apt-get install bubblewrap")
+    compiler.unlink()
+    fails(ratchet({**home, "PATH": str(bare)}, "demo", "--state-dir", str(tmp_path / "d")), 3, "compiler: no c++", "apt-get install g++")
+    assert not (tmp_path / "d").exists()
+
+
 def test_doctor_sees_a_state_directory_that_cannot_be_written(home: dict[str, str], tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a directory")

@@ -94,7 +94,8 @@ def test_the_same_directory_goes_on_after_the_daemon_was_killed(home: dict[str, 
     assert ratchet(home, "state", "verify", found["journal"]).returncode == 0
 
 
-def test_ctrl_c_stops_the_demos_daemon_and_says_how_to_go_on(home: dict[str, str], place: Path) -> None:
+@pytest.mark.parametrize(("wish", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "term"])
+def test_ending_it_early_stops_the_demos_daemon_and_says_how_to_go_on(home: dict[str, str], place: Path, wish: int, code: int) -> None:
     slow = {**home, "JUDGE_DOUBLE_SLEEP": "1"}
     command = [*RATCHET, "demo", "--plain", "--state-dir", str(place)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=slow) as process:
@@ -102,9 +103,9 @@ def test_ctrl_c_stops_the_demos_daemon_and_says_how_to_go_on(home: dict[str, str
         for row in process.stdout:
             if "experiment" in row:
                 break
-        process.send_signal(signal.SIGINT)
+        process.send_signal(wish)
         _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "stopping the demo's daemon; the journal stays" in said
     assert f"ratchet demo --state-dir {place}" in said
     assert "Traceback" not in said
@@ -138,5 +139,8 @@ def test_an_operator_steers_a_run_from_the_command_line(home: dict[str, str], pl
     assert told.returncode == 0
     assert "run is ■ stopped" in told.stdout
     assert "queued: try SIMD" in told.stdout
+    lines = ratchet(slow, "status", run, "--follow", "--json", *at).stdout.splitlines()
+    assert [json.loads(row)["seq"] for row in lines] == list(range(1, len(lines) + 1))
+    assert json.loads(lines[-1])["data"]["state"] == "stopped"
     listed = json.loads(ratchet(slow, "status", *at, "--json").stdout)["runs"]
     assert [(r["run"], r["status"]) for r in listed] == [(run, "stopped")]
