@@ -102,7 +102,7 @@ def _good(result: Result) -> bool:
 
 def _failure(result: Result, purpose: str) -> DaemonError:
     if result.qualification is not None:
-        failed = [control.control for control in result.qualification.controls if not control.passed]
+        failed = dict.fromkeys(control.control for control in result.qualification.controls if not control.passed)
         return EnvironmentFault(f"the evaluator is not qualified here: {', '.join(failed)}", "run: ratchet qualify")
     return Refused(f"{purpose} failed ({result.status.value}): {result.message or 'no reason given'}", result.hint)
 
