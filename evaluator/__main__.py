@@ -93,7 +93,9 @@ def _is_positive(result: Result) -> bool:
 
 def _summary(result: Result) -> str:
     """A plain reading of a result: status, message, then every figure as indented JSON."""
-    report = {k: v for k, v in encode(result).items() if k in ("evaluation", "verdict", "floor", "baseline", "robustness", "qualification") and v}
+    report = {
+        k: v for k, v in encode(result).items() if k in ("evaluation", "verdict", "floor", "baseline", "robustness", "qualification") and v
+    }
     for part in report.values():
         part.pop("trials", None)
     lines = [f"{result.status.value}  {result.message}".rstrip()]

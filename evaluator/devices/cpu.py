@@ -46,7 +46,9 @@ def open_cpu() -> CpuDevice:
     """Split the machine's cores: the first judges, the last (at most eight) measure."""
     cores = sorted(_all_cores())
     if len(cores) < 2:
-        raise EnvironmentFault("timing needs two cores: one measures, one judges", hint="run on a machine (or container) with at least two cores")
+        raise EnvironmentFault(
+            "timing needs two cores: one measures, one judges", hint="run on a machine (or container) with at least two cores"
+        )
     count = min(MAX_DEVICE_CORES, len(cores) - 1)
     return CpuDevice(judge_cores=tuple(cores[: len(cores) - count][:4]), device_cores=tuple(cores[-count:]))
 

@@ -32,7 +32,9 @@ class DeviceLease:
         try:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         except OSError as error:
-            raise EnvironmentFault(f"the device's lock {self._path} cannot be opened: {error.strerror}", "remove it, or run as its owner") from error
+            raise EnvironmentFault(
+                f"the device's lock {self._path} cannot be opened: {error.strerror}", "remove it, or run as its owner"
+            ) from error
         if not self._try():
             self._waiting()
             while not self._try():

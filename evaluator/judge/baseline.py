@@ -27,8 +27,8 @@ COMPILE_TIMEOUT_S = 300.0
 def baseline(setting: Setting) -> tuple[Baseline, str]:
     """The baseline of every case, and why there is no compiled time (empty where there is)."""
     bench = setting.bench()
-    eager = setting.reference_runner(bench, name="eager")
-    compiled: Runner | None = setting.reference_runner(bench, name="compiled", profile="build", compiled=True)
+    eager = setting.reference_runner(name="eager")
+    compiled: Runner | None = setting.reference_runner(name="compiled", profile="build", compiled=True)
     cases: list[BaselineCase] = []
     why = ""
     for name in setting.cases():
@@ -44,7 +44,9 @@ def baseline(setting: Setting) -> tuple[Baseline, str]:
         cases.append(_measure(setting, bench, name, runners))
     compiled_us = [c.compiled_us for c in cases if c.compiled_us is not None]
     whole = len(compiled_us) == len(cases)
-    return Baseline(eager_us=geomean([c.eager_us for c in cases]), compiled_us=geomean(compiled_us) if whole else None, cases=tuple(cases)), why
+    return Baseline(
+        eager_us=geomean([c.eager_us for c in cases]), compiled_us=geomean(compiled_us) if whole else None, cases=tuple(cases)
+    ), why
 
 
 def _warm_compiled(setting: Setting, bench: Bench, name: str, eager: Runner, compiled: Runner) -> str:

@@ -94,4 +94,6 @@ def _refuse(report: GateReport, *, where: str) -> None:
         return
     refusing = [f for f in report.findings if f.severity is Severity.REFUSE]
     words = "; ".join(f"line {f.line}: {f.text}" for f in refusing[:3])
-    raise Refusal(report.status, f"{where}, {words}" if where != "source" else words, hint=f"rule {refusing[0].rule} of the {report.profile} profile")
+    raise Refusal(
+        report.status, f"{where}, {words}" if where != "source" else words, hint=f"rule {refusing[0].rule} of the {report.profile} profile"
+    )

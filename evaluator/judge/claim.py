@@ -27,11 +27,16 @@ INSIDE = "/ratchet/naive"
 def naive_claim(setting: Setting, bench: Bench) -> Claim | None:
     """Run the naive evaluator on the job's candidate and first case; None for problems it does not know."""
     job = setting.job
-    if job.candidate is None or bench.style != "module":
+    if job.candidate is None or setting.style != "module":
         return None
     setting.progress("claim", "what a naive evaluator would have believed")
     built = build(
-        job.candidate.text, entry=setting.problem.entry, cache=setting.cache, sandbox=setting.sandbox, timeout_s=BUILD_TIMEOUT_S, prepare_headers=True
+        job.candidate.text,
+        entry=setting.problem.entry,
+        cache=setting.cache,
+        sandbox=setting.sandbox,
+        timeout_s=BUILD_TIMEOUT_S,
+        prepare_headers=True,
     )
     if built.directory is None:
         return Claim(correct=False, speedup=None, detail=f"it does not build: {built.message}"[:300])

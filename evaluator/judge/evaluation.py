@@ -31,7 +31,7 @@ def evaluate(setting: Setting) -> Evaluation:
     """Measure the job's candidate."""
     assert setting.job.candidate is not None
     scan_source(setting, setting.job.candidate)
-    bench = setting.bench()
+    bench = setting.bench(before_opening=setting.reference)
     prepared = prepare_candidate(setting, bench)
     if prepared.interpreted:
         return check_interpreted(setting, bench, prepared)
@@ -59,7 +59,7 @@ def evaluate(setting: Setting) -> Evaluation:
 def calibrated(setting: Setting, bench: Bench) -> tuple[Runner, dict[str, CaseClock]]:
     """The reference's runner and its figures from before any candidate existed; once for a series of jobs on one lease."""
     if setting.calibration is None:
-        reference = setting.reference_runner(bench)
+        reference = setting.reference()
         clocks = {}
         for name in setting.cases():
             setting.progress("references", f"reference alone, case {name}")
@@ -91,7 +91,17 @@ def check_interpreted(setting: Setting, bench: Bench, prepared: Prepared) -> Eva
     with closing(setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")) as candidate:
         checks = check_candidate(setting, bench, prepared, candidate)
     flags = (*prepared.flags, "Triton on a CPU device: checked through its interpreter, never timed")
-    return Evaluation(correct=True, fast1=False, fast1_raw=False, speedup=None, speedup_ci=None, speedup_bound=None, score=0.0, checks=tuple(checks), flags=flags)
+    return Evaluation(
+        correct=True,
+        fast1=False,
+        fast1_raw=False,
+        speedup=None,
+        speedup_ci=None,
+        speedup_bound=None,
+        score=0.0,
+        checks=tuple(checks),
+        flags=flags,
+    )
 
 
 def open_case(setting: Setting, bench: Bench, name: str) -> CaseInfo:
@@ -116,6 +126,14 @@ def require_fit(bench: Bench, name: str) -> None:
     """Refuse to measure a problem whose tolerance accepts a trivial answer."""
     fitness = bench.trusted.fitness(blocks.seed())
     if fitness["trivial"]:
-        raise Refusal(Status.EVALUATOR_ERROR, f"case {name} is unfit: its tolerance accepts {fitness['trivial'][0]}", hint="tighten the tolerance or change the inputs")
+        raise Refusal(
+            Status.EVALUATOR_ERROR,
+            f"case {name} is unfit: its tolerance accepts {fitness['trivial'][0]}",
+            hint="tighten the tolerance or change the inputs",
+        )
     if not fitness["oracle"]:
-        raise Refusal(Status.EVALUATOR_ERROR, f"case {name} is unfit: the reference itself is off against float64: {fitness['detail']}", hint="loosen the tolerance")
+        raise Refusal(
+            Status.EVALUATOR_ERROR,
+            f"case {name} is unfit: the reference itself is off against float64: {fitness['detail']}",
+            hint="loosen the tolerance",
+        )

@@ -27,6 +27,8 @@ from evaluator.sandbox.probe import require_sandbox
 from problems.registry import load
 
 Report = Callable[[Progress], None]
+QUICK_TRIALS = 20
+"""Trials a side of each control in a quick qualification, on one case of the problem."""
 
 
 def run(job: Job, *, cache: Path, report: Report) -> Result:
@@ -68,7 +70,9 @@ def _with_claim(setting: Setting, result: Result) -> Result:
     if not setting.job.options.get("naive") or setting.job.kind is not JobKind.EVALUATE:
         return result
     claim = naive_claim(setting, setting.bench())
-    refused = Evaluation(correct=False, fast1=False, fast1_raw=False, speedup=None, speedup_ci=None, speedup_bound=None, score=0.0, naive=claim)
+    refused = Evaluation(
+        correct=False, fast1=False, fast1_raw=False, speedup=None, speedup_ci=None, speedup_bound=None, score=0.0, naive=claim
+    )
     return replace(result, evaluation=refused)
 
 
@@ -115,6 +119,9 @@ class Controls:
         self._setting = setting
         self._base = base
         self._warm: Setting | None = None
+        quick = bool(setting.job.options.get("quick"))
+        self._defaults = {"seeds": 1, "trials": QUICK_TRIALS} if quick else {"seeds": 2}
+        self._cases = tuple(setting.cases()[:1]) if quick else None
 
     def __enter__(self) -> Controls:
         return self
@@ -142,7 +149,7 @@ class Controls:
         if self._warm is None or self._warm.problem.key != job.problem:
             self._restart()
             self._warm = self._setting.another(job, load(job.problem))
-        self._warm.job = job
+        self._warm.job = replace(job, options={**self._defaults, **job.options}, cases=self._cases)
         return self._warm
 
     def _restart(self) -> None:

@@ -110,8 +110,6 @@ def _flags(timings: list[CaseTiming], value: float, interval: Interval, bound: f
     return flags
 
 
-
-
 def _blocks(clock: CaseClock, blocks: list[list[Call]]) -> list[list[float]]:
     return [[max(SMALLEST_US, t) for t in clock.trial_us(block)] for block in blocks]
 

@@ -38,7 +38,17 @@ Start = Callable[[list[int]], SandboxProcess]
 class Runner:
     """One sandboxed runner process."""
 
-    def __init__(self, name: str, start: Start, *, files: Path, timeout_s: float, reference: bool = False, compiled: bool = False, charged: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        start: Start,
+        *,
+        files: Path,
+        timeout_s: float,
+        reference: bool = False,
+        compiled: bool = False,
+        charged: bool = True,
+    ) -> None:
         self.name = name
         self.reference = reference
         self.charged = charged and not reference
@@ -58,12 +68,7 @@ class Runner:
         self._declared: int | None = None
         self._serving = False
         self._closed = False
-        ready = self._answered("start", lambda: self._channel.answer("start", timeout_s=START_TIMEOUT_S))
-        pid = _host_pid(self.process, int(ready["ready"]))
-        raise_priority(pid)
-        self._freezer = Freezer(pid)
-        self._memory = open_memory(pid)
-        self._stop()
+        self._connected = False
 
     def load(self, *, path: str, entry: str, style: str, threads: int, extensions: str | None, blank: bool = False) -> None:
         """Import the candidate's source."""
@@ -175,8 +180,9 @@ class Runner:
         self._closed = True
         self._channel.close()
         self.process.kill()
-        self._freezer.close()
-        os.close(self._memory)
+        if self._connected:
+            self._freezer.close()
+            os.close(self._memory)
         self.mailbox.close()
 
     def _write_reference(self, case: CaseInfo) -> str:
@@ -186,11 +192,24 @@ class Runner:
             (folder / name).write_text(text, encoding="utf-8")
         return f"{FILES_INSIDE}/{folder.name}/reference.py"
 
+    def _connect(self) -> None:
+        """Wait until the process is up, then stop it; its start is left to overlap with other work."""
+        if self._connected:
+            return
+        ready = self._answered("start", lambda: self._channel.answer("start", timeout_s=START_TIMEOUT_S))
+        pid = _host_pid(self.process, int(ready["ready"]))
+        raise_priority(pid)
+        self._freezer = Freezer(pid)
+        self._memory = open_memory(pid)
+        self._connected = True
+        self._stop()
+
     def _enter(self) -> None:
         self._channel.send("serve", outputs=self._declared)
         self._serving = True
 
     def _ask(self, op: str, *, descriptors: list[int] | None = None, **fields: Any) -> dict[str, Any]:
+        self._connect()
         self.leave()
         self._resume()
         answer = self._answered(op, lambda: self._channel.ask(op, timeout_s=self._timeout_s, descriptors=descriptors or (), **fields))

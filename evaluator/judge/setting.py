@@ -38,7 +38,14 @@ RUNNER_INSIDE = "/ratchet/lib/evaluator/runner"
 EXTENSIONS_INSIDE = "/extensions"
 TIMEOUT_S = 60.0
 CANDIDATE_FILE = "candidate.py"
-RUNNER_ENVIRONMENT = {"TRITON_INTERPRET": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+RUNNER_ENVIRONMENT = {
+    "TRITON_INTERPRET": "1",
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
+}
+"""The same for every runner. Freed memory is kept by the process: otherwise glibc's moving thresholds decide whether an
+output's pages are faulted in anew at every call, which can be worth more than the kernel under test."""
 
 
 @dataclass(slots=True)
@@ -57,6 +64,7 @@ class Setting:
     """Seconds from the first runner on: how long the device was held."""
     _device_since: float | None = None
     _bench: Bench | None = None
+    _reference: Runner | None = None
     calibration: tuple[Runner, dict[str, CaseClock]] | None = None
     """The reference's runner and what it gave before any candidate existed."""
 
@@ -89,13 +97,15 @@ class Setting:
         names = [case.name for case in self.problem.cases(self.job.device)]
         return [n for n in names if self.job.cases is None or n in self.job.cases]
 
-    def bench(self) -> Bench:
-        """The trusted process with the problem loaded; started once a job."""
+    def bench(self, before_opening: Callable[[], object] | None = None) -> Bench:
+        """The trusted process with the problem loaded; started once a job. `before_opening` overlaps with its start."""
         if self._bench is None:
             trusted = TrustedProcess(self.device)
             self.stack.callback(trusted.close)
+            if before_opening is not None:
+                before_opening()
             opened = trusted.open(self.problem.key, self.problem.sha256, self.job.device)
-            self._bench = Bench(trusted=trusted, slots=self.device.slots, style=opened["style"], candidate_files=opened["candidate_files"])
+            self._bench = Bench(trusted=trusted, slots=self.device.slots, candidate_files=opened["candidate_files"])
         return self._bench
 
     def fit_snapshot(self, bench: Bench, case: CaseInfo) -> None:
@@ -106,12 +116,18 @@ class Setting:
             self.stack.callback(bench.snapshot.close)
             bench.trusted.share(bench.snapshot)
 
-    def reference_runner(self, bench: Bench, *, name: str = "reference", profile: Profile = "run", compiled: bool = False) -> Runner:
+    def reference(self) -> Runner:
+        """The job's first reference runner, started once."""
+        if self._reference is None:
+            self._reference = self.reference_runner()
+        return self._reference
+
+    def reference_runner(self, *, name: str = "reference", profile: Profile = "run", compiled: bool = False) -> Runner:
         """Start the reference in a sandbox of its own: the same program as a candidate's."""
         files = self._folder(name)
         runner = Runner(name, self._start(files, None, profile), files=files, timeout_s=self.timeout_s, reference=True, compiled=compiled)
         self.stack.callback(runner.close)
-        runner.will_load(entry=self.problem.reference_entry, style=bench.style, threads=self.threads)
+        runner.will_load(entry=self.problem.reference_entry, style=self.style, threads=self.threads)
         return runner
 
     def candidate_runner(self, bench: Bench, build: Build, source: str, *, name: str, blank: bool = False, charged: bool = True) -> Runner:
@@ -122,8 +138,20 @@ class Setting:
         runner = Runner(name, self._start(files, build.directory, "run"), files=files, timeout_s=self.timeout_s, charged=charged)
         self.stack.callback(runner.close)
         extensions = EXTENSIONS_INSIDE if build.directory is not None else None
-        runner.load(path=f"{FILES_INSIDE}/{CANDIDATE_FILE}", entry=self.problem.entry, style=bench.style, threads=self.threads, extensions=extensions, blank=blank)
+        runner.load(
+            path=f"{FILES_INSIDE}/{CANDIDATE_FILE}",
+            entry=self.problem.entry,
+            style=self.style,
+            threads=self.threads,
+            extensions=extensions,
+            blank=blank,
+        )
         return runner
+
+    @property
+    def style(self) -> str:
+        """How the problem is called: `module` (forward(*inputs)) or `data` (one nested argument)."""
+        return "module" if self.problem.format == "kernelbench" else "data"
 
     @property
     def threads(self) -> int:

@@ -8,6 +8,7 @@ Not for: statistics (`evaluator.statistics`) or for the verdict on a whole job.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -27,6 +28,8 @@ from evaluator.runner import layout
 EMPTY_CALLS = 15
 CANARIES = 15
 WARM_UP = 3
+WAITS = 40
+WAIT_S = 0.05
 
 
 @dataclass(slots=True)
@@ -73,7 +76,9 @@ def calibrate(bench: Bench, reference: Runner, case: str, *, trials: int) -> Cas
     return clock
 
 
-def interleave(bench: Bench, clock: CaseClock, *, reference: Runner, candidate: Runner, trials: int, progress: Callable[[int, int], None]) -> None:
+def interleave(
+    bench: Bench, clock: CaseClock, *, reference: Runner, candidate: Runner, trials: int, progress: Callable[[int, int], None]
+) -> None:
     """Add at least `trials` calls a side to `clock`, in blocks of random size and order."""
     warm_up(bench, reference)
     warm_up(bench, candidate)
@@ -101,7 +106,7 @@ def _run_pair(bench: Bench, clock: CaseClock, pair: BlockPair, reference: Runner
     sides = [(reference, pair.reference), (candidate, pair.candidate)]
     if pair.candidate_first:
         sides.reverse()
-    canaries = [clock.quiet.is_quiet(_canary(reference))]
+    canaries = [_await_quiet(clock.quiet, reference)]
     calls: dict[str, list[Call]] = {}
     for runner, count in sides:
         calls[runner.name] = [bench.trial(runner, last=index == count - 1) for index in range(count)]
@@ -109,6 +114,15 @@ def _run_pair(bench: Bench, clock: CaseClock, pair: BlockPair, reference: Runner
     clock.overhead.interleaved.append(bench.empty(reference).wall_us)
     counts = clock.quiet.count(first=canaries[0], between=canaries[1], last=canaries[2], candidate_first=pair.candidate_first)
     return calls[reference.name], calls[candidate.name], counts
+
+
+def _await_quiet(quiet: Quiet, reference: Runner) -> bool:
+    """Wait a little for a quiet device before a pair begins: nothing has been timed yet."""
+    for _ in range(WAITS):
+        if quiet.is_quiet(_canary(reference)):
+            return True
+        time.sleep(WAIT_S)
+    return quiet.is_quiet(_canary(reference))
 
 
 def _canary(reference: Runner) -> float:

@@ -25,8 +25,6 @@ class Bench:
 
     trusted: TrustedProcess
     slots: int
-    style: str
-    """How the problem is called: `module` or `data`."""
     candidate_files: dict[str, str]
     """What a candidate may import from beside it."""
     snapshot: Snapshot | None = None

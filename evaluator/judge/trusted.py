@@ -73,17 +73,24 @@ class TrustedProcess:
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment)
         theirs.close()
         self._channel = Channel(ours)
-        self._snapshot_bytes = 0
-        self._ask_ready()
 
     def open(self, problem: str, sha256: str, device: str) -> dict[str, Any]:
-        """Load the problem."""
+        """Wait until the process is up, and load the problem."""
+        self._await_ready()
         return self._ask("open", problem=problem, sha256=sha256, device=device)
 
     def case(self, name: str, seed: int) -> CaseInfo:
         """Take a case in hand."""
         answer = self._ask("case", case=name, seed=seed)
-        return CaseInfo(name, answer["init_args"], answer["data_layout"], answer["files"], answer["outputs"], answer["output_bytes"], answer["input_bytes"])
+        return CaseInfo(
+            name,
+            answer["init_args"],
+            answer["data_layout"],
+            answer["files"],
+            answer["outputs"],
+            answer["output_bytes"],
+            answer["input_bytes"],
+        )
 
     def fitness(self, seed: int) -> dict[str, Any]:
         """Trivial answers that would pass, and the reference against fp64."""
@@ -122,7 +129,7 @@ class TrustedProcess:
         self._process.kill()
         self._process.wait()
 
-    def _ask_ready(self) -> None:
+    def _await_ready(self) -> None:
         try:
             self._channel.answer("start", timeout_s=TIMEOUT_S)
         except ChannelError as error:

@@ -23,14 +23,14 @@ def compare(setting: Setting) -> Verdict:
     """Symmetric A/B of the job's candidate against its champion (None: the reference)."""
     job = setting.job
     assert job.candidate is not None
-    bench = setting.bench()
+    bench = setting.bench(before_opening=setting.reference)
     prepared = prepare_source(setting, bench, job.candidate)
     champion_build = prepare_champion(setting, bench)
     known = dict(job.options.get("floor") or {})
     floor = None if known else measure_floor(setting, bench, champion_build)
     cases_floor = {c.case: c.floor for c in floor.cases} if floor else dict(known.get("cases", {}))
     overall_floor = floor.floor if floor else float(known["geomean"])
-    reference = setting.reference_runner(bench)
+    reference = setting.reference()
     champion = _champion_runner(setting, bench, champion_build, "champion") or reference
     candidate = setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")
     measured = measure_pairs(setting, bench, candidate=candidate, champion=champion, reference=reference, pairs=_pairs(setting))
@@ -55,17 +55,17 @@ def compare(setting: Setting) -> Verdict:
 
 def floor(setting: Setting) -> Floor:
     """A/A of the job's champion (None: the reference) in two processes."""
-    bench = setting.bench()
+    bench = setting.bench(before_opening=setting.reference)
     return measure_floor(setting, bench, prepare_champion(setting, bench))
 
 
 def measure_floor(setting: Setting, bench: Bench, champion: Prepared | None) -> Floor:
     """The floor per case and of the geometric mean."""
-    reference = setting.reference_runner(bench, name="overhead")
-    one = _champion_runner(setting, bench, champion, "one") or setting.reference_runner(bench, name="one")
-    two = _champion_runner(setting, bench, champion, "two") or setting.reference_runner(bench, name="two")
+    reference = setting.reference()
+    one = _champion_runner(setting, bench, champion, "one") or setting.reference_runner(name="one")
+    two = _champion_runner(setting, bench, champion, "two") or setting.reference_runner(name="two")
     measured = measure_pairs(setting, bench, candidate=one, champion=two, reference=reference, pairs=_pairs(setting))
-    for runner in (reference, one, two):
+    for runner in (one, two):
         runner.close()
     seed = blocks.seed()
     overall = geomean_pairs([m.by_events() for m in measured], seed=seed)

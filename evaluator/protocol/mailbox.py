@@ -103,5 +103,3 @@ def _span(shape: list[int], strides: list[int]) -> int:
     if any(size == 0 for size in shape):
         return 0
     return sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) + 1
-
-

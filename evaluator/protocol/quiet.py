@@ -54,6 +54,8 @@ class Quiet:
         if self.pairs < MIN_PAIRS or self.voided <= max(1, MAX_VOID_SHARE * self.pairs):
             return
         if self.after_candidate >= 4 and self.after_candidate >= 3 * max(1, self.after_reference):
-            raise UnquietByCandidate(f"{self.after_candidate} of {self.pairs} canaries after the candidate's turns were slow, {self.after_reference} after the reference's")
+            raise UnquietByCandidate(
+                f"{self.after_candidate} of {self.pairs} canaries after the candidate's turns were slow, {self.after_reference} after the reference's"
+            )
         if self.pairs >= 3 * MIN_PAIRS:
             raise Unquiet(f"{self.voided} of {self.pairs} pairs of blocks were not quiet")

@@ -122,10 +122,17 @@ def _map(function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], left: A
 def _trivial(inputs: tuple[Any, ...], expected: Any) -> dict[str, Any]:
     answers = {
         "zeros": _map(lambda e, _: torch.zeros_like(e), expected, expected),
-        "the output's mean": _map(lambda e, _: torch.full_like(e, e.double().mean().item()) if e.is_floating_point() else torch.zeros_like(e), expected, expected),
+        "the output's mean": _map(
+            lambda e, _: torch.full_like(e, e.double().mean().item()) if e.is_floating_point() else torch.zeros_like(e), expected, expected
+        ),
     }
     first = _as_tuple(expected)[0]
     for index, value in enumerate(inputs):
-        if isinstance(value, torch.Tensor) and value.shape == first.shape and value.dtype == first.dtype and not isinstance(expected, (tuple, list)):
+        if (
+            isinstance(value, torch.Tensor)
+            and value.shape == first.shape
+            and value.dtype == first.dtype
+            and not isinstance(expected, (tuple, list))
+        ):
             answers[f"a copy of input {index}"] = value.clone()
     return answers
