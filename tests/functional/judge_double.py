@@ -29,9 +29,10 @@ def main() -> int:
     job = r.decode(r.Job, json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
     result_file = Path(sys.argv[3])
     directory = Path(os.environ["JUDGE_DOUBLE_DIR"])
+    how = take(directory / "plan")
     log(directory / "starts.log", f"{job.id} {job.kind.value} {os.getpid()} {os.getpgrp()}")
     print(r.dumps(r.Progress(job=job.id, step="timing", detail="block 1", done=1, total=2)), flush=True)
-    code = misbehave(take(directory / "plan"), job, result_file)
+    code = misbehave(how, job, result_file)
     if code is not None:
         return code
     time.sleep(float(told(job.candidate).get("sleep", os.environ.get("JUDGE_DOUBLE_SLEEP", "0"))))
