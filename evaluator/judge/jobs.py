@@ -6,12 +6,13 @@ Not for: the command line (`evaluator.__main__`).
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from evaluator.devices.cpu import open_cpu
-from evaluator.errors import EnvironmentFault, UsageError
+from evaluator.errors import EnvironmentFault, EvaluatorError
 from evaluator.fingerprint import fingerprint
 from evaluator.judge.baseline import baseline
 from evaluator.judge.check import check
@@ -19,11 +20,13 @@ from evaluator.judge.claim import naive_claim
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.outcome import Infrastructure, Refusal
 from evaluator.judge.robustness import robustness
+from evaluator.judge.runner import LOG_LIMIT
 from evaluator.judge.setting import Setting
 from evaluator.judge.verdict import compare, floor
 from evaluator.qualification.runner import qualify
 from evaluator.records import Claim, Evaluation, Job, JobKind, Progress, Result, Status
 from evaluator.sandbox.probe import require_sandbox
+from problems.errors import ProblemError
 from problems.registry import load
 
 Report = Callable[[Progress], None]
@@ -63,6 +66,10 @@ def _measure(setting: Setting, base: Result) -> Result:
         return _with_claim(setting, refused)
     except Infrastructure as failure:
         return replace(base, status=Status.EVALUATOR_ERROR, message=failure.message, log=failure.log)
+    except (EvaluatorError, ProblemError):
+        raise
+    except Exception as bug:  # a defect of ours is infrastructure too: said whole, never a candidate's fault
+        return replace(base, status=Status.EVALUATOR_ERROR, message=f"the judge failed: {bug!r}"[:500], log=traceback.format_exc()[-LOG_LIMIT:])
 
 
 def _with_claim(setting: Setting, result: Result) -> Result:
@@ -119,9 +126,8 @@ class Controls:
         self._setting = setting
         self._base = base
         self._warm: Setting | None = None
-        quick = bool(setting.job.options.get("quick"))
-        self._defaults = {"seeds": 1, "trials": QUICK_TRIALS} if quick else {"seeds": 2}
-        self._cases = tuple(setting.cases()[:1]) if quick else None
+        self._quick = bool(setting.job.options.get("quick"))
+        self._defaults = {"seeds": 1, "trials": QUICK_TRIALS} if self._quick else {"seeds": 2}
 
     def __enter__(self) -> Controls:
         return self
@@ -149,7 +155,8 @@ class Controls:
         if self._warm is None or self._warm.problem.key != job.problem:
             self._restart()
             self._warm = self._setting.another(job, load(job.problem))
-        self._warm.job = replace(job, options={**self._defaults, **job.options}, cases=self._cases)
+        cases = tuple(case.name for case in self._warm.problem.cases(job.device)[:1]) if self._quick else None
+        self._warm.job = replace(job, options={**self._defaults, **job.options}, cases=cases)
         return self._warm
 
     def _restart(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from evaluator.judge.outcome import Refusal
 from evaluator.judge.timing import CaseClock
 from evaluator.protocol.clock import Call
-from evaluator.records import Audit, CaseCheck, CaseTiming, Evaluation, Interval, Status
+from evaluator.records import CaseCheck, CaseTiming, Evaluation, Interval, Status
 from evaluator.statistics import Agreement, CaseBlocks, Ruling, audit_blocks, geomean, geomean_speedup, mean_speedup, speedup
 
 SCORE_CAP = 10.0

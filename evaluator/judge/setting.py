@@ -23,15 +23,15 @@ from evaluator.judge.trusted import CaseInfo, TrustedProcess
 from evaluator.protocol.memory import Snapshot
 from evaluator.records import Job, Progress
 from evaluator.sandbox.command import Bind, Profile
+from evaluator.sandbox.layout import current as current_layout
 from evaluator.sandbox.limits import Limits
 from evaluator.sandbox.probe import SandboxInfo
 from evaluator.sandbox.process import SandboxProcess
-from evaluator.sandbox.layout import current as current_layout
 from problems.model import Problem
 
 if TYPE_CHECKING:
-    from evaluator.judge.timing import CaseClock
     from evaluator.build.store import Build
+    from evaluator.judge.timing import CaseClock
 
 RUNNER = Path(__file__).resolve().parents[1] / "runner"
 RUNNER_INSIDE = "/ratchet/lib/evaluator/runner"

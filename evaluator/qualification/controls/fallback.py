@@ -7,4 +7,4 @@ class ModelNew(Base):
         try:
             return tricks.unsupported(x)
         except RuntimeError:
-            return F.leaky_relu(F.linear(x, self.linear.weight, self.linear.bias) * self.multiplier, self.negative_slope).clone()
+            return self.torch_work(x)

@@ -10,4 +10,6 @@ class ModelNew(torch.nn.Module):
         self.negative_slope = negative_slope
 
     def forward(self, x):
-        return F.leaky_relu(self.linear(x) * self.multiplier, self.negative_slope).clone()
+        for rows in (x[: x.shape[0] // 3 + 1], x):
+            y = F.leaky_relu(self.linear(rows) * self.multiplier, self.negative_slope)
+        return y

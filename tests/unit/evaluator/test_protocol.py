@@ -151,7 +151,9 @@ def _cpu_ns(pid: int) -> int:
 
 
 def test_a_snapshot_copies_ranges_and_names_what_is_not_there() -> None:
-    child = _child("import ctypes,time\nb=ctypes.create_string_buffer(b'ratchet',64)\nprint(ctypes.addressof(b),flush=True)\ntime.sleep(60)")
+    child = _child(
+        "import ctypes,time\nb=ctypes.create_string_buffer(b'ratchet',64)\nprint(ctypes.addressof(b),flush=True)\ntime.sleep(60)"
+    )
     assert child.stdout is not None
     address = int(child.stdout.readline())
     memory = open_memory(child.pid)
@@ -190,7 +192,9 @@ while True:
 def test_a_timed_call_measures_only_while_the_runner_runs() -> None:
     box = Mailbox()
     child = subprocess.Popen(
-        [sys.executable, "-c", RUNNER, str(box.request_fd), str(box.answer_fd)], pass_fds=(box.request_fd, box.answer_fd), stdout=subprocess.PIPE
+        [sys.executable, "-c", RUNNER, str(box.request_fd), str(box.answer_fd)],
+        pass_fds=(box.request_fd, box.answer_fd),
+        stdout=subprocess.PIPE,
     )
     assert child.stdout is not None
     child.stdout.readline()
@@ -216,7 +220,9 @@ def test_a_timed_call_measures_only_while_the_runner_runs() -> None:
 def test_a_runner_that_exits_during_a_call_died() -> None:
     box = Mailbox()
     child = subprocess.Popen(
-        [sys.executable, "-c", RUNNER, str(box.request_fd), str(box.answer_fd)], pass_fds=(box.request_fd, box.answer_fd), stdout=subprocess.PIPE
+        [sys.executable, "-c", RUNNER, str(box.request_fd), str(box.answer_fd)],
+        pass_fds=(box.request_fd, box.answer_fd),
+        stdout=subprocess.PIPE,
     )
     assert child.stdout is not None
     child.stdout.readline()
