@@ -69,7 +69,8 @@ def _measure(setting: Setting, base: Result) -> Result:
     except (EvaluatorError, ProblemError):
         raise
     except Exception as bug:  # a defect of ours is infrastructure too: said whole, never a candidate's fault
-        return replace(base, status=Status.EVALUATOR_ERROR, message=f"the judge failed: {bug!r}"[:500], log=traceback.format_exc()[-LOG_LIMIT:])
+        words = f"the judge failed: {bug!r}"[:500]
+        return replace(base, status=Status.EVALUATOR_ERROR, message=words, log=traceback.format_exc()[-LOG_LIMIT:])
 
 
 def _with_claim(setting: Setting, result: Result) -> Result:

@@ -22,10 +22,9 @@ from evaluator.judge.trial import Bench
 from evaluator.judge.trusted import CaseInfo, TrustedProcess
 from evaluator.protocol.memory import Snapshot
 from evaluator.records import Job, Progress
-from evaluator.sandbox.command import Bind, Profile
+from evaluator.sandbox.command import Bind, Profile, SandboxInfo
 from evaluator.sandbox.layout import current as current_layout
 from evaluator.sandbox.limits import Limits
-from evaluator.sandbox.probe import SandboxInfo
 from evaluator.sandbox.process import SandboxProcess
 from problems.model import Problem
 

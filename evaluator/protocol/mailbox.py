@@ -7,7 +7,6 @@ Not for: time (`protocol.clock`).
 
 from __future__ import annotations
 
-import mmap
 import os
 import secrets
 from dataclasses import dataclass

@@ -55,7 +55,8 @@ class Quiet:
             return
         if self.after_candidate >= 4 and self.after_candidate >= 3 * max(1, self.after_reference):
             raise UnquietByCandidate(
-                f"{self.after_candidate} of {self.pairs} canaries after the candidate's turns were slow, {self.after_reference} after the reference's"
+                f"of {self.pairs} canaries {self.after_candidate} were slow after the candidate's turns,"
+                f" {self.after_reference} after the reference's"
             )
         if self.pairs >= 3 * MIN_PAIRS:
             raise Unquiet(f"{self.voided} of {self.pairs} pairs of blocks were not quiet")

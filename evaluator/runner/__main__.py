@@ -14,7 +14,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the mount holds this package alone
 
-from evaluator.runner.control import Control  # noqa: E402
+from evaluator.runner.control import Control
 
 
 class Session:

@@ -77,4 +77,4 @@ def describe(tensor: torch.Tensor) -> dict[str, Any]:
 def _span(tensor: torch.Tensor) -> int:
     if tensor.numel() == 0:
         return 0
-    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return int(1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)))
