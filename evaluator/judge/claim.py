@@ -12,13 +12,12 @@ from pathlib import Path
 
 from evaluator.build.builder import build
 from evaluator.judge.candidate import BUILD_TIMEOUT_S
-from evaluator.judge.setting import RUNNER, Setting
+from evaluator.judge.setting import RUNNER, Setting, runner_limits
 from evaluator.judge.trial import Bench
 from evaluator.protocol import blocks
 from evaluator.qualification import naive
 from evaluator.records import Claim
 from evaluator.sandbox.command import Bind
-from evaluator.sandbox.limits import Limits
 from evaluator.sandbox.process import SandboxProcess
 
 INSIDE = "/ratchet/naive"
@@ -69,7 +68,7 @@ def _run(setting: Setting, files: Path, extensions: Path) -> Claim:
         sandbox=setting.sandbox,
         profile="run",
         affinity=setting.device.device_cores,
-        limits=Limits(),
+        limits=runner_limits(),
         binds=binds,
         env=setting.environment,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from evaluator.sandbox.process import SandboxProcess
 START_TIMEOUT_S = 120.0
 FILES_INSIDE = "/subject"
 LOG_LIMIT = 16_000
+MEMORY_EVERY_S = 0.1
 
 
 Start = Callable[[list[int]], SandboxProcess]
@@ -69,6 +71,7 @@ class Runner:
         self._serving = False
         self._closed = False
         self._connected = False
+        self._memory_seen = 0.0
 
     def load(self, *, path: str, entry: str, style: str, threads: int, extensions: str | None, blank: bool = False) -> None:
         """Import the candidate's source."""
@@ -242,6 +245,11 @@ class Runner:
             raise self._failure(Status.RUNTIME_ERROR, f"{error}: {self._ending()}") from error
 
     def _alive(self) -> bool:
+        """Whether the process runs on; a call that lasts has its memory looked at as well."""
+        now = time.monotonic()
+        if now - self._memory_seen > MEMORY_EVERY_S:
+            self._memory_seen = now
+            self.process.enforce_memory()
         return self.process.poll() is None
 
     def _ending(self) -> str:

@@ -6,6 +6,7 @@ Not for: the order of a job's steps.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -45,6 +46,12 @@ RUNNER_ENVIRONMENT = {
 }
 """The same for every runner. Freed memory is kept by the process: otherwise glibc's moving thresholds decide whether an
 output's pages are faulted in anew at every call, which can be worth more than the kernel under test."""
+
+
+def runner_limits() -> Limits:
+    """Two thirds of the machine's memory at most, so that a hungry candidate never takes the judge down."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Limits(resident_bytes=min(16 << 30, total * 2 // 3))
 
 
 @dataclass(slots=True)
@@ -189,7 +196,7 @@ class Setting:
                 sandbox=self.sandbox,
                 profile=profile,
                 affinity=self.device.device_cores,
-                limits=Limits(),
+                limits=runner_limits(),
                 pass_fds=descriptors,
                 binds=binds,
                 env=self.environment,

@@ -144,7 +144,7 @@ class SandboxProcess:
         Under `run` there is one process, which cannot be continued from inside, so one clean pass is proof. Raises SandboxError after 2 s.
         """
         deadline = time.monotonic() + STOP_TIMEOUT_S
-        self._enforce_memory()
+        self.enforce_memory()
         spins = 0
         pids: list[int] = []
         while not (self._signal_and_look(pids) and (self._single or set(pids) == set(self.members()))):
@@ -185,7 +185,7 @@ class SandboxProcess:
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
-            self._enforce_memory()
+            self.enforce_memory()
             try:
                 self._guardian.wait(min(WATCH_EVERY_S, left))
             except subprocess.TimeoutExpired:
@@ -230,7 +230,8 @@ class SandboxProcess:
         crashed = code > 128 and code - 128 in {int(s) for s in signal.Signals}
         return Exit(reason="signal" if crashed else "exit", code=code)
 
-    def _enforce_memory(self) -> None:
+    def enforce_memory(self) -> None:
+        """Kill the sandbox where it holds more memory than it may; its exit then says `memory`."""
         cap = self._limits.resident_bytes
         if cap is not None and self.resident_bytes() > cap:
             self._ended_by_us = "memory"
