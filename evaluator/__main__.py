@@ -6,7 +6,7 @@
     floor|baseline PROBLEM [CHAMPION]
     qualify [--quick]                   the controls
 
-Exit: 0 done, 1 a negative verdict, 2 usage, 3 environment. The judge dies with its parent.
+Exit: 0 done, 1 a negative verdict, 2 usage, 3 environment, 130 or 143 stopped by a signal. The judge dies with its parent.
 Not for: rendering beyond plain lines (`ratchet` does that).
 """
 
@@ -17,16 +17,18 @@ import dataclasses
 import hashlib
 import json
 import os
+import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from evaluator.devices.cpu import open_cpu, raise_priority
 from evaluator.errors import EvaluatorError
 from evaluator.gate import read_source
+from evaluator.jobfile import read_job, require_place, write_result
 from evaluator.judge import jobs
 from evaluator.parent import die_with_parent
-from evaluator.records import FORMAT_VERSION, Decision, Job, JobKind, Progress, Result, Source, Status, decode, dumps, encode
+from evaluator.records import Decision, Job, JobKind, Progress, Result, Source, Status, dumps, encode
 from problems.errors import ProblemError
 
 CANDIDATE_KINDS = ("evaluate", "check", "robustness")
@@ -35,26 +37,29 @@ CANDIDATE_KINDS = ("evaluate", "check", "robustness")
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return its exit code."""
     die_with_parent()
+    signal.signal(signal.SIGTERM, _stop)
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
     except (EvaluatorError, ProblemError) as error:
         _complain(error.message, error.hint)
         return error.code
+    except KeyboardInterrupt:
+        print("evaluator: stopped", file=sys.stderr)
+        return 128 + signal.SIGINT
+
+
+def _stop(number: int, _: object) -> NoReturn:
+    """End in order, so that processes and directories of the job go with it."""
+    signal.signal(number, signal.SIG_IGN)
+    raise SystemExit(128 + number)
 
 
 def run_job(options: argparse.Namespace) -> int:
     """`run`: read a job file, write its result file atomically."""
-    job = decode(Job, json.loads(options.jobfile.read_text(encoding="utf-8")))
-    if job.v > FORMAT_VERSION:
-        raise EvaluatorError(f"the job is of format {job.v}, this evaluator knows {FORMAT_VERSION}", "update the evaluator on this host")
-    result = _measure(job, options, _progress_line)
-    partial = options.result.with_suffix(".partial")
-    with open(partial, "w", encoding="utf-8") as file:
-        file.write(dumps(result))
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(options.result)
+    job = read_job(options.jobfile)
+    require_place(options.result)
+    write_result(options.result, _measure(job, options, _progress_line))
     return 0
 
 

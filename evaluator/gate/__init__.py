@@ -9,7 +9,7 @@ Not for: correctness, timing, or the sandbox.
 from evaluator.gate.policy import Policy, PolicyRow, load_policy, parse_policy
 from evaluator.gate.report import Advisory, Finding, GateReport, Severity
 from evaluator.gate.scan import scan, scan_native
-from evaluator.gate.source import check_source, has_entry, read_source, syntax_error
+from evaluator.gate.source import check_source, has_entry, imports_module, read_source, syntax_error
 
 PROFILES = ("open", "seed")
 
@@ -23,6 +23,7 @@ __all__ = [
     "Severity",
     "check_source",
     "has_entry",
+    "imports_module",
     "load_policy",
     "parse_policy",
     "read_source",

@@ -74,6 +74,17 @@ def has_entry(source: str, entry: str) -> bool:
     return any(entry in _defined(node) for node in _top_level(parse(source).body))
 
 
+def imports_module(source: str, module: str) -> bool:
+    """Whether the source itself imports `module` or part of it, at any depth; what its imports load in turn does not count."""
+    names: list[str] = []
+    for node in ast.walk(parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.append(node.module or "")
+    return any(name.partition(".")[0] == module for name in names)
+
+
 def _top_level(body: list[ast.stmt]) -> list[ast.stmt]:
     """Statements of a module, with those inside top-level if, try and with blocks."""
     found: list[ast.stmt] = []

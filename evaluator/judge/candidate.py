@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from evaluator.build.builder import build
 from evaluator.build.store import Build
-from evaluator.gate import GateReport, Severity, has_entry, scan, scan_native
+from evaluator.gate import GateReport, Severity, has_entry, imports_module, scan, scan_native
 from evaluator.judge.outcome import Infrastructure, Refusal
 from evaluator.judge.setting import Setting
 from evaluator.judge.trial import Bench
@@ -27,7 +27,7 @@ class Prepared:
     build: Build
     flags: tuple[str, ...]
     interpreted: bool
-    """A Triton source on a CPU: it runs in Triton's interpreter and is never timed."""
+    """A source that imports Triton, on a CPU: it runs in Triton's interpreter and is never timed."""
 
 
 def prepare_candidate(setting: Setting, bench: Bench) -> Prepared:
@@ -64,7 +64,7 @@ def prepare_source(setting: Setting, bench: Bench, source: Source) -> Prepared:
     if gate_is_on(setting):
         for name, text in built.generated.items():
             _refuse(scan_native(text, profile=setting.job.profile), where=f"generated source {name}")
-    return Prepared(source=source.text, build=built, flags=flags, interpreted="triton" in built.imports)
+    return Prepared(source=source.text, build=built, flags=flags, interpreted=imports_module(source.text, "triton"))
 
 
 def scan_source(setting: Setting, source: Source) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from evaluator.judge.evaluation import evaluate
 from evaluator.judge.outcome import Infrastructure, Refusal
 from evaluator.judge.robustness import robustness
 from evaluator.judge.runner import LOG_LIMIT
+from evaluator.judge.sense import require_sense
 from evaluator.judge.setting import Setting
 from evaluator.judge.verdict import compare, floor
 from evaluator.qualification.runner import qualify
@@ -41,6 +42,7 @@ def run(job: Job, *, cache: Path, report: Report) -> Result:
     started = time.monotonic()
     report(Progress(job=job.id, step="integrity"))
     problem = load(job.problem, expected_sha256=job.problem_sha256)
+    require_sense(job, problem)
     device = open_cpu()
     sandbox = require_sandbox()
     base = Result(
@@ -77,7 +79,10 @@ def _with_claim(setting: Setting, result: Result) -> Result:
     """Beside a refused evaluation, what a naive evaluator would have said, where the job asked for it."""
     if not setting.job.options.get("naive") or setting.job.kind is not JobKind.EVALUATE:
         return result
-    claim = naive_claim(setting, setting.bench())
+    try:
+        claim = naive_claim(setting, setting.bench())
+    except Infrastructure as failure:
+        claim = Claim(correct=False, speedup=None, detail=failure.message[:300])
     refused = Evaluation(
         correct=False, fast1=False, fast1_raw=False, speedup=None, speedup_ci=None, speedup_bound=None, score=0.0, naive=claim
     )

@@ -73,9 +73,11 @@ class Runner:
         self._connected = False
         self._memory_seen = 0.0
 
-    def load(self, *, path: str, entry: str, style: str, threads: int, extensions: str | None, blank: bool = False) -> None:
-        """Import the candidate's source."""
-        self._ask("load", path=path, entry=entry, style=style, threads=threads, extensions=extensions, blank=blank)
+    def load(
+        self, *, path: str, entry: str, style: str, threads: int, extensions: str | None, triton: bool = False, blank: bool = False
+    ) -> None:
+        """Import the source; of a candidate, its kernels' launches are counted and with `blank` their results overwritten."""
+        self._ask("load", path=path, entry=entry, style=style, threads=threads, extensions=extensions, triton=triton, blank=blank)
 
     def will_load(self, *, entry: str, style: str, threads: int) -> None:
         """Remember how the reference is loaded; its text depends on the case."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from evaluator.devices.cpu import CpuDevice
 from evaluator.devices.lease import DeviceLease
+from evaluator.gate import imports_module
 from evaluator.judge.runner import FILES_INSIDE, Runner, Start
 from evaluator.judge.trial import Bench
 from evaluator.judge.trusted import CaseInfo, TrustedProcess
@@ -150,6 +151,7 @@ class Setting:
             style=self.style,
             threads=self.threads,
             extensions=extensions,
+            triton=imports_module(source, "triton"),
             blank=blank,
         )
         return runner

@@ -24,10 +24,10 @@ class BlockPair:
 
 
 def plan(trials: int, *, smallest: int = 3, largest: int = 7) -> list[BlockPair]:
-    """Pairs of blocks with at least `trials` calls a side."""
+    """At least two pairs of blocks, with at least `trials` calls a side."""
     pairs: list[BlockPair] = []
     reference = candidate = 0
-    while min(reference, candidate) < trials:
+    while min(reference, candidate) < trials or len(pairs) < 2:
         pair = BlockPair(_random.randint(smallest, largest), _random.randint(smallest, largest), bool(secrets.randbits(1)))
         pairs.append(pair)
         reference, candidate = reference + pair.reference, candidate + pair.candidate

@@ -42,6 +42,10 @@ class Session:
             from evaluator.runner import extension
 
             extension.install_load(request["extensions"], blank=bool(request.get("blank")))
+        if request.get("triton"):
+            from evaluator.runner import triton_kernels
+
+            triton_kernels.install(blank=bool(request.get("blank")))
         self._subject = Subject(request["path"], entry=request["entry"], style=request["style"])
         return {}
 

@@ -189,7 +189,7 @@ def _open(request: Request, find: Ask) -> Any:
     module = _import(request["name"], path)
     for attribute, value in list(vars(module).items()):
         if type(value).__name__ in ("builtin_function_or_method", "function", "instancemethod") and not attribute.startswith("__"):
-            setattr(module, attribute, _counted(f"{request['name']}.{attribute}", value))
+            setattr(module, attribute, counted(f"{request['name']}.{attribute}", value))
     return module
 
 
@@ -206,7 +206,9 @@ def _import(name: str, path: str) -> ModuleType:
     return module
 
 
-def _counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, counted under `name`; where blanking is on, what it returns or writes in place is overwritten after it."""
+
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         _calls[name] = _calls.get(name, 0) + 1
@@ -232,7 +234,7 @@ def _watch_operators(names: set[str]) -> None:
         space, name = getattr(torch.ops, namespace), name.partition(".")[0]
         packet = getattr(space, name)
         if isinstance(packet, torch._ops.OpOverloadPacket):
-            setattr(space, name, _counted(f"{namespace}.{name}", packet))
+            setattr(space, name, counted(f"{namespace}.{name}", packet))
 
 
 def _tensors(value: Any, depth: int = 4) -> Iterable[torch.Tensor]:
@@ -244,6 +246,8 @@ def _tensors(value: Any, depth: int = 4) -> Iterable[torch.Tensor]:
     elif isinstance(value, (list, tuple)) and depth:
         for item in value:
             yield from _tensors(item, depth - 1)
+    elif type(value).__name__ == "TensorDescriptor" and isinstance(getattr(value, "base", None), torch.Tensor):
+        yield value.base  # how a Triton kernel is handed a tensor with its block shape
 
 
 def _same(tensor: torch.Tensor, old: torch.Tensor) -> bool:
