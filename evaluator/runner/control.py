@@ -30,16 +30,14 @@ class Control:
         self._descriptors: list[int] = []
 
     def serve(self, operations: Callable[[str], Operation]) -> None:
-        """Answer requests until the other end closes."""
-        self._send({"ok": True, "ready": os.getpid()}, [])
-        while (received := self._receive()) is not None:
-            message, descriptors = received
+        """Answer requests until the other end closes; what is still owed to it then is nothing."""
+        with self._socket:
             try:
-                answer = operations(message["op"])(message, descriptors)
-                reply, outgoing = answer if isinstance(answer, tuple) else (answer, [])
-                self._send({"ok": True, **reply}, outgoing)
-            except BaseException as error:  # SystemExit and KeyboardInterrupt of a candidate are answers too
-                self._send({"ok": False, "error": type(error).__name__, "text": traceback.format_exc(limit=-12)[-TEXT_LIMIT:]}, [])
+                self._send(_line({"ok": True, "ready": os.getpid()}), [])
+                while (received := self._receive()) is not None:
+                    self._send(*_answer(operations, *received))
+            except (BrokenPipeError, ConnectionResetError):
+                return
 
     def _receive(self) -> tuple[dict[str, Any], list[int]] | None:
         while b"\n" not in self._pending:
@@ -52,11 +50,26 @@ class Control:
         descriptors, self._descriptors = self._descriptors, []
         return json.loads(line), descriptors
 
-    def _send(self, answer: dict[str, Any], descriptors: list[int]) -> None:
-        line = json.dumps(answer).encode() + b"\n"
-        if len(line) > LINE_LIMIT:
-            line = json.dumps({"ok": False, "error": "TooLong", "text": "the answer is over 1 MiB"}).encode() + b"\n"
+    def _send(self, line: bytes, descriptors: list[int]) -> None:
         sent = socket.send_fds(self._socket, [line], descriptors) if descriptors else 0
         self._socket.sendall(line[sent:])
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _answer(operations: Callable[[str], Operation], message: dict[str, Any], descriptors: list[int]) -> tuple[bytes, list[int]]:
+    try:
+        answer = operations(message["op"])(message, descriptors)
+        reply, outgoing = answer if isinstance(answer, tuple) else (answer, [])
+        return _line({"ok": True, **reply}), outgoing
+    except BaseException as error:  # SystemExit and KeyboardInterrupt of a candidate are answers too
+        return _line({"ok": False, "error": type(error).__name__, "text": traceback.format_exc(limit=-12)[-TEXT_LIMIT:]}), []
+
+
+def _line(answer: dict[str, Any]) -> bytes:
+    line = json.dumps(answer).encode() + b"\n"
+    return (
+        line
+        if len(line) <= LINE_LIMIT
+        else json.dumps({"ok": False, "error": "TooLong", "text": "the answer is over 1 MiB"}).encode() + b"\n"
+    )

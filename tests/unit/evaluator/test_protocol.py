@@ -344,3 +344,4 @@ def test_channel_names_silence_an_end_and_garbage() -> None:
     theirs.close()
     with pytest.raises(Gone):
         channel.ask("wait", timeout_s=1)
+    channel.close()
