@@ -55,8 +55,8 @@ def examine(state_dir: Path, socket: Path) -> list[Finding]:
         lambda: writable("state directory", state_dir, "choose another with --state-dir, or make it writable"),
         lambda: socket_place(socket),
         names,
-        lambda: optional("kernelguard", "advisory scan of candidates: pip install 'kernel-ratchet[scan]'"),
-        lambda: optional("nvidia-ml-py", "GPU state in records: pip install 'kernel-ratchet[gpu]'"),
+        lambda: optional("kernelguard", "advisory scan of candidates: .venv/bin/pip install kernelguard"),
+        lambda: optional("nvidia-ml-py", "GPU state in records: .venv/bin/pip install nvidia-ml-py"),
         lambda: optional("triton", "Triton candidates: pip install triton"),
     )
     return [check() for check in checks]

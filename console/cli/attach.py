@@ -22,6 +22,7 @@ from console.plain import Teller, tell_all, tell_on
 from console.views import summary
 from console.views.doc import Line, line, text_of
 from daemon.client import Client
+from state.events import FORMAT_VERSION
 
 
 def register(app: typer.Typer) -> None:
@@ -66,10 +67,12 @@ def replay(
     source = JournalSource(file)
     if plain or as_json or not sys.stdout.isatty():
         asyncio.run(_tell_journal(source, follow=follow, as_json=as_json))
-        return
-    from console.live import show_journal
+    else:
+        from console.live import show_journal
 
-    asyncio.run(show_journal(source, mouse=not no_mouse))
+        asyncio.run(show_journal(source, mouse=not no_mouse))
+    if source.version > FORMAT_VERSION:
+        output.note(f"written by a newer version (format {source.version}): what this one does not know is only counted; update ratchet")
 
 
 async def _tell_journal(source: Any, *, follow: bool, as_json: bool) -> None:

@@ -14,11 +14,12 @@ from typing import Annotated
 import typer
 
 from console.cli import output
-from console.cli.link import place_of, with_client
+from console.cli.link import Place, place_of, with_client
 from console.cli.options import AsJson, Socket, StateDir
-from console.errors import UsageFault
+from console.errors import EnvironmentFault, UsageFault
 from console.judge import PACKAGES
 from console.views.doc import line
+from daemon.client import NotReachable
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +48,19 @@ def daemon(
         words = line(f"daemon {launched.pid} is ready on {launched.socket}; log {launched.log}")
         output.answer([words], {"pid": launched.pid, "socket": str(launched.socket), "log": str(launched.log)}, as_json=as_json)
     else:
+        asyncio.run(_refuse_second(place))
         command = [sys.executable, "-m", "daemon", "--state-dir", str(place.state_dir)]
         command += ["--socket", str(place.socket)] if socket else []
         os.chdir(PACKAGES)  # `-m` looks in the working directory first
         os.execv(sys.executable, command)
+
+
+async def _refuse_second(place: Place) -> None:
+    """Say in words, before anything starts, that a daemon runs here already; the daemon's own locks are what counts."""
+    try:
+        health = await with_client(place, lambda client: client.health())
+    except NotReachable:
+        return
+    raise EnvironmentFault(
+        f"another daemon (pid {health.pid}) listens on {place.socket}", "attach to it with `ratchet console`, or choose other paths"
+    )

@@ -39,6 +39,7 @@ def doctor(state_dir: StateDir = None, socket: Socket = None, as_json: AsJson = 
         return rows if finding.ok else [*rows, line((" " * 11 + ("mend: " if finding.needed else "for: ") + finding.mend, "accent"))]
 
     rows = [r for finding in found for r in row(finding)]
-    rows.append(line("ready" if not missing else f"{len(missing)} needed parts are missing"))
+    count = len(missing)
+    rows.append(line("ready" if not missing else f"{count} needed part{'s are' if count > 1 else ' is'} missing"))
     output.answer(rows, {"ok": not missing, "findings": [asdict(f) for f in found]}, as_json=as_json)
     raise typer.Exit(3 if missing else 0)

@@ -143,10 +143,15 @@ def qualify(
 
 def _job(kind: JobKind, problem: str, device: str, cases: list[str] | None, *, no_gate: bool = False, **options: int | None) -> Job:
     chosen: dict[str, Any] = {name: value for name, value in options.items() if value}
+    from problems.registry import load  # reads manifests: only where a problem is named
+
+    found = load(problem)
+    for name in cases or ():
+        found.case(device, name)  # said at once, not after the wait for the device
     return Job(
         id=f"kernel|{problem}|cli-{secrets.token_hex(4)}|1",
         kind=kind,
-        problem=_resolved(problem),
+        problem=found.key,
         device=device,
         cases=tuple(cases) if cases else None,
         options=chosen | ({"gate": False} if no_gate else {}),
@@ -158,13 +163,6 @@ def _ask(job: Job, *, as_json: bool) -> None:
         result = run_job(job, report=progress.show)
     output.answer(verdicts.report(result, width=output.width()), encode(result), as_json=as_json)
     raise typer.Exit(verdicts.exit_code(result))
-
-
-def _resolved(problem: str) -> str:
-    """Load the problem, so that a wrong name is said at once; a path becomes absolute."""
-    from problems.registry import load  # reads manifests: only where a problem is named
-
-    return load(problem).key
 
 
 def _champion(path: Path | None) -> Source | None:

@@ -46,11 +46,11 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Start a run on PROBLEM. It belongs to the daemon and goes on when this command ends."""
-    asked = _absolute(problem)
+    asked, played = _resolved(problem), _own_path(session)
     tables = _tables(settings)
 
     async def work(client: Client) -> tuple[str, int]:
-        started = await client.start(asked, model=model, session=session, title=title, settings=tables)
+        started = await client.start(asked, model=model, session=played, title=title, settings=tables)
         return started.run, started.seq
 
     place = place_of(state_dir, socket)
@@ -123,9 +123,19 @@ def _nowhere(rows: Iterable[Line]) -> None:
     """Write nothing."""
 
 
-def _absolute(problem: str) -> str:
-    """A path means the same to the daemon, which runs in another directory."""
-    return problem if ":" in problem else str(Path(problem).expanduser().absolute())
+def _resolved(problem: str) -> str:
+    """A key as it is; a path made absolute, for the daemon runs in another directory."""
+    if ":" in problem or Path(problem).expanduser().is_absolute():
+        return str(Path(problem).expanduser())
+    from problems.registry import load
+
+    return load(problem).key
+
+
+def _own_path(session: str | None) -> str | None:
+    """The name of a session as it is; a file of the user's made absolute."""
+    path = Path(session or "").expanduser()
+    return str(path.absolute()) if path.suffix and path.is_file() else session
 
 
 def _tables(settings: Path | None) -> dict[str, Any]:

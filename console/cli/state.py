@@ -15,6 +15,7 @@ import typer
 
 from console.cli import output
 from console.cli.options import AsJson
+from console.errors import UsageFault
 from console.sources.paths import journal_path
 from console.views import headline
 from console.views.doc import Line, line, pair
@@ -63,6 +64,8 @@ def rebuild(file: Journal, as_json: AsJson = False) -> None:
     from state.verification import rebuild as derive
 
     state = derive(journal_path(file))
+    if state.records == 0:
+        raise UsageFault(f"{file} holds no complete record", "give the attempts.jsonl of a run")
     digest = hashlib.sha256(encoded(state)).hexdigest()
     rows = [*headline.headline(state), pair("records", str(state.records)), pair("state sha256", digest)]
     output.answer(rows, {"sha256": digest, "state": msgspec.to_builtins(state)}, as_json=as_json)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ class JournalSource:
     def __init__(self, path: Path) -> None:
         self.path = journal_path(path)
         self._file = Follower(self.path)
+        self.version = 0
+        """Highest format version among the records folded by `open`."""
 
     @property
     def place(self) -> str:
@@ -47,7 +49,12 @@ class JournalSource:
         await asyncio.to_thread(self._file.poll)
         if self._file.tail_seq == 0:
             raise UsageFault(f"{self.path} holds no complete record", "give the attempts.jsonl of a run")
-        return await asyncio.to_thread(lambda: fold(self._file.walk()))
+        return await asyncio.to_thread(lambda: fold(self._walk()))
+
+    def _walk(self) -> Iterator[Record]:
+        for record in self._file.walk():
+            self.version = max(self.version, record.v)
+            yield record
 
     async def follow(self, after: int) -> AsyncIterator[Batch]:
         """Yield the records after `after`, then what is appended to the file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -115,6 +116,8 @@ def test_every_command_explains_itself_and_takes_json(home: dict[str, str]) -> N
         (["daemon", "--stop", "--background"], ["exclude each other"]),
         (["demo", "--resume"], ["--state-dir"]),
         (["run", "builtin:scan", "--settings", "/no/such.toml"], ["/no/such.toml"]),
+        (["run", "scan"], ["no problem 'scan'", "did you mean builtin:scan?"]),
+        (["floor", "builtin:scan", "--case", "shrot"], ["has no case 'shrot' on cpu", "short, long"]),
         (["verdict", "show", "E2", "--journal", "{journal}"], ["no A/B verdict called 'E2'", "E1, E5, E6"]),
     ],
 )
@@ -166,6 +169,23 @@ def test_an_empty_journal_holds_nothing_to_show(home: dict[str, str], tmp_path: 
     empty.write_bytes(b"")
     fails(ratchet(home, "replay", str(empty), "--plain"), 2, "holds no complete record")
     assert ratchet(home, "state", "verify", str(empty)).returncode == 1
+
+
+def test_an_empty_journal_gives_no_state(home: dict[str, str], tmp_path: Path) -> None:
+    empty = tmp_path / "attempts.jsonl"
+    empty.write_bytes(b"")
+    fails(ratchet(home, "state", "rebuild", str(empty)), 2, "holds no complete record")
+
+
+def test_a_journal_of_a_newer_version_is_shown_with_a_warning(home: dict[str, str], tmp_path: Path) -> None:
+    line = {"v": 99, "seq": 1, "ts": "2027-01-14T09:00:00Z", "run": "r", "kind": "note", "actor": "daemon", "data": {}, "prev": "0" * 64}
+    body = json.dumps(line, separators=(",", ":"))
+    newer = tmp_path / "attempts.jsonl"
+    newer.write_text(f'{body[:-1]},"hash":"{hashlib.sha256(body.encode()).hexdigest()}"}}\n')
+    done = ratchet(home, "replay", str(newer), "--plain")
+    assert done.returncode == 0
+    assert "written by a newer version (format 99)" in done.stderr
+    assert "written by a newer version (99)" in ratchet(home, "state", "verify", str(newer)).stdout
 
 
 def test_a_torn_journal_is_shown_as_far_as_it_is_whole(home: dict[str, str], journal: Path) -> None:
