@@ -56,8 +56,9 @@ def run(settings: Settings) -> int:
 
 def _say_failure(code: int, message: str, hint: str) -> None:
     error = {"code": code, "message": message, "hint": hint}
-    sys.stdout.write(json.dumps({"ready": False, "error": error, "pid": os.getpid()}) + "\n")
-    sys.stdout.flush()
+    if not sys.stdout.isatty():  # whoever started us reads it; a person reads the line below
+        sys.stdout.write(json.dumps({"ready": False, "error": error, "pid": os.getpid()}) + "\n")
+        sys.stdout.flush()
     sys.stderr.write(f"ratchet daemon: {message}{f' ({hint})' if hint else ''}\n")
 
 
