@@ -84,7 +84,7 @@ def audit(clock: CaseClock, blocks: list[list[Call]]) -> Ruling:
 
 
 def raw_trials(clock: CaseClock, seed: int) -> dict[str, Any]:
-    """Every kept call, [event, wall] in microseconds by block, and the seed of the resampling."""
+    """Every kept call, [event, wall] in microseconds by block, and the seed of the resampling: each figure can be computed again from them."""
     return {
         "ref": [[_pair(c) for c in block] for block in clock.reference],
         "cand": [[_pair(c) for c in block] for block in clock.candidate],
@@ -121,8 +121,9 @@ def _median(blocks: Any) -> float:
 
 
 def _pair(call: Call) -> list[float]:
-    return [round(call.event_us, 2), round(call.wall_us, 2)]
+    return _rounded([call.event_us, call.wall_us])
 
 
 def _rounded(values: list[float]) -> list[float]:
-    return [round(v, 2) for v in values]
+    """To the nanosecond, which is what the clocks count: nothing is lost."""
+    return [round(v, 3) for v in values]

@@ -53,8 +53,8 @@ def _check(rho: float, rho_ci: Interval, rho_wall: float, rho_wall_ci: Interval,
     numbers = (rho, rho_ci.low, rho_ci.high, rho_wall, rho_wall_ci.low, rho_wall_ci.high)
     if not all(isfinite(n) and n > 0 for n in numbers):
         raise ValueError("a ratio is not a positive finite number")
-    if not (isfinite(floor) and 0 <= floor < 1):
-        raise ValueError("the floor is not in [0, 1)")
+    if not (isfinite(floor) and floor >= 0):  # on a machine too noisy to tell anything it may be 1 and more
+        raise ValueError("the floor is negative or not finite")
     if not (rho_ci.low <= rho <= rho_ci.high and rho_wall_ci.low <= rho_wall <= rho_wall_ci.high):
         raise ValueError("an interval does not contain its point")
 
