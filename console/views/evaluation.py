@@ -66,7 +66,7 @@ def naive_words(claim: Claim | None) -> str:
     if claim is None:
         return ""
     if claim.speedup is None:
-        return f"a naive evaluator could not run it{_detail(claim.detail)}"
+        return f"a naive evaluator did not credit it either{_detail(claim.detail)}"
     truth = "correct" if claim.correct else "incorrect"
     return f"a naive evaluator would have called it {truth} and credited {numbers.times(claim.speedup)}{_detail(claim.detail)}"
 

@@ -34,14 +34,38 @@ def check_case(bench: Bench, runner: Runner, case: CaseInfo, *, seeds: int, call
     return CaseCheck(case=case.name, correct=True, seeds=seeds, max_abs_error=worst)
 
 
-def prepare(bench: Bench, runner: Runner, case: CaseInfo) -> None:
-    """Construct `runner` under fresh weights and map fresh slots."""
+def check_parameters(bench: Bench, runner: Runner, case: CaseInfo) -> None:
+    """New weights in the same model between two calls must change its answer: nothing derived from the old ones may be kept.
+
+    Where the model's state is not the reference's by name and shape there is nothing to change from outside.
+    """
+    if not prepare(bench, runner, case):
+        return
+    runner.call(slot=bench.write_inputs(runner, flush=False))
     weights = bench.trusted.weights(blocks.seed())
     try:
-        runner.construct(case, weights)
+        runner.update_state(weights)
+    finally:
+        weights.close()
+    slot = bench.write_inputs(runner, flush=False)
+    runner.call(slot=slot)
+    try:
+        bench.verify(runner, slot)
+    except Refusal as refusal:
+        refusal.message = f"case {case.name}, after the parameters changed in place between two calls: {refusal.message}"
+        refusal.hint = "keep nothing derived from parameters between calls, or have the problem declare them constant (parameters_constant)"
+        raise
+
+
+def prepare(bench: Bench, runner: Runner, case: CaseInfo) -> bool:
+    """Construct `runner` under fresh weights and map fresh slots; whether it holds the whole of the reference's state."""
+    weights = bench.trusted.weights(blocks.seed())
+    try:
+        differing = runner.construct(case, weights)
     finally:
         weights.close()
     runner.map(bench.trusted.pool(runner.name, slots=bench.slots, seed=blocks.seed()))
+    return bool(weights.state) and not differing
 
 
 def require_unchanged(runner: Runner) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from evaluator.judge.candidate import Prepared, prepare_candidate, scan_source
-from evaluator.judge.correctness import check_case, prepare, require_own_kernel, require_unchanged
+from evaluator.judge.correctness import check_case, check_parameters, prepare, require_own_kernel, require_unchanged
 from evaluator.judge.outcome import Refusal
 from evaluator.judge.report import evaluation
 from evaluator.judge.runner import Runner
@@ -80,6 +80,8 @@ def check_candidate(setting: Setting, bench: Bench, prepared: Prepared, candidat
         setting.progress("correctness", f"case {name}")
         case = open_case(setting, bench, name)
         checks.append(check_case(bench, candidate, case, seeds=seeds))
+        if not setting.problem.parameters_constant:
+            check_parameters(bench, candidate, case)
     require_unchanged(candidate)
     setting.progress("correctness", "own kernels blanked")
     require_own_kernel(bench, case, lambda: setting.candidate_runner(bench, prepared.build, prepared.source, name="blanked", blank=True))

@@ -100,6 +100,10 @@ class Runner:
         self._declared = case.outputs
         return list(answer["differing"])
 
+    def update_state(self, weights: Weights) -> None:
+        """Load other weights into the model that is there."""
+        self._ask("state", descriptors=[weights.descriptor], state=weights.state, state_bytes=weights.state_bytes)
+
     def map(self, pool: PoolInfo) -> None:
         """Map the input slots."""
         answer = self._ask("inputs", descriptors=[pool.descriptor], slots=pool.slots, slot_bytes=pool.slot_bytes, layout=pool.layout)

@@ -51,16 +51,20 @@ class Session:
 
     def construct(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Build the model under the judge's seed and load the reference's state into it."""
-        from evaluator.runner.subject import read_state
-
         self._subject.construct(seed=request["seed"], init_args=request["init_args"], data_layout=request["data_layout"])
-        state = read_state(descriptors[0], request["state"], request["state_bytes"]) if descriptors else {}
-        for descriptor in descriptors:
-            os.close(descriptor)
-        differing = self._subject.load_state(state)
+        answer = self.state(request, descriptors)
         if request.get("compile"):
             self._subject.compile()
-        return {"differing": differing[:32]}
+        return answer
+
+    def state(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Load a reference's state into the model that is there."""
+        from evaluator.runner.subject import read_state
+
+        state = read_state(descriptors[0], request["state"], request["state_bytes"])
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return {"differing": self._subject.load_state(state)[:32]}
 
     def inputs(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Map the input slots."""
