@@ -25,6 +25,9 @@ Profile = Literal["build", "run"]
 OURS = "/ratchet"
 SCRATCH = "/scratch"
 NOBODY = 65534
+DEVICES = ("null", "zero", "full", "random", "urandom")
+"""No terminals: the hang-up of one continues a stopped process."""
+DEVICE_LINKS = (("/proc/self/fd", "fd"), ("/proc/self/fd/0", "stdin"), ("/proc/self/fd/1", "stdout"), ("/proc/self/fd/2", "stderr"))
 PASSWD = f"sandbox:x:{NOBODY}:{NOBODY}::{SCRATCH}:/bin/false\nroot:x:0:0::{SCRATCH}:/bin/false\n".encode()
 
 
@@ -146,9 +149,10 @@ def _filesystem(layout: Layout, limits: Limits, descriptors: Descriptors) -> lis
         "--ro-bind",
         "/proc/sys",
         "/proc/sys",
-        "--dev",
-        "/dev",
     ]  # root's id may write kernel settings without any capability
+    options += ["--tmpfs", "/dev", *(part for name in DEVICES for part in ("--dev-bind", f"/dev/{name}", f"/dev/{name}"))]
+    options += [part for target, name in DEVICE_LINKS for part in ("--symlink", target, f"/dev/{name}")]
+    options += ["--dir", "/dev/shm"]
     options += [part for directory in layout.prefixes for part in _mount("--ro-bind", str(directory), str(directory))]
     options += [part for directory in layout.masks for part in ("--tmpfs", str(directory), "--remount-ro", str(directory))]
     options += ["--ro-bind-data", str(descriptors.passwd), "/etc/passwd"]

@@ -55,7 +55,11 @@ SEAL_DENIED = "execve execveat seccomp"
 
 NAMESPACE_FLAGS = (0x00000080, 0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 CLONE_THREAD = 0x00010000
-TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+TIOCSTI, TIOCLINUX, TIOCSCTTY = 0x5412, 0x541C, 0x540E
+SIGCONT = 18
+CONTINUING = (("kill", 1), ("tkill", 1), ("tgkill", 2), ("rt_sigqueueinfo", 1), ("rt_tgsigqueueinfo", 2), ("pidfd_send_signal", 1))
+"""Calls that could continue a stopped process, and which of their arguments is the signal. A terminal's hang-up does so as well, from a
+kernel thread if need be: hence no controlling terminal (and no terminal at all in the sandbox's /dev)."""
 F_SETSIG = 10
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_MM, PR_SET_PTRACER, PR_SCHED_CORE = 1, 4, 22, 35, 0x59616D61, 62
 AF_UNIX = 1
@@ -83,13 +87,14 @@ def rules(profile: str) -> Iterator[Rule]:
     yield from ((name, errno.EPERM, ()) for name in DENIED.split())
     yield "clone3", errno.ENOSYS, ()
     yield from (("clone", errno.EPERM, ((0, MASKED_EQUAL, flag, flag),)) for flag in NAMESPACE_FLAGS)
-    yield from (("ioctl", errno.EPERM, ((1, MASKED_EQUAL, LOW_32, request),)) for request in (TIOCSTI, TIOCLINUX))
+    yield from (("ioctl", errno.EPERM, ((1, MASKED_EQUAL, LOW_32, request),)) for request in (TIOCSTI, TIOCLINUX, TIOCSCTTY))
     yield "socket", errno.EPERM, ((0, NOT_EQUAL, AF_UNIX, 0),)
     yield "prctl", errno.EPERM, ((0, MASKED_EQUAL, LOW_32, PR_SCHED_CORE),)
     if profile == "run":
         yield from ((name, errno.EPERM, ()) for name in RUN_DENIED.split())
         yield "clone", errno.EPERM, ((0, MASKED_EQUAL, CLONE_THREAD, 0),)
         yield "fcntl", errno.EPERM, ((1, MASKED_EQUAL, LOW_32, F_SETSIG),)
+        yield from ((name, errno.EPERM, ((place, MASKED_EQUAL, LOW_32, SIGCONT),)) for name, place in CONTINUING)
 
 
 def generate(profile: str, architecture: str) -> bytes:

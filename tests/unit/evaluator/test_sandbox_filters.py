@@ -20,6 +20,7 @@ NUMBERS = {
         "io_uring_setup": 425, "sched_setaffinity": 203, "setpriority": 141, "sched_setattr": 314, "socket": 41, "ioctl": 16, "clone3": 435,
         "pidfd_getfd": 438, "userfaultfd": 323, "timer_create": 222, "fcntl": 72, "memfd_create": 319, "shmget": 29, "prctl": 157,
         "memfd_secret": 447, "move_mount": 429, "personality": 135, "open_by_handle_at": 304, "seccomp": 317, "mq_notify": 244,
+        "kill": 62, "tkill": 200, "tgkill": 234, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "pidfd_send_signal": 424,
     },
     "aarch64": {
         "read": 63, "write": 64, "mmap": 222, "futex": 98, "clone": 220, "execve": 221, "execveat": 281, "ptrace": 117,
@@ -28,6 +29,7 @@ NUMBERS = {
         "clone3": 435, "pidfd_getfd": 438, "userfaultfd": 282, "timer_create": 107, "fcntl": 25, "memfd_create": 279, "shmget": 194,
         "prctl": 167,
         "memfd_secret": 447, "move_mount": 429, "personality": 92, "open_by_handle_at": 265, "seccomp": 277, "mq_notify": 184,
+        "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240, "pidfd_send_signal": 424,
     },
 }  # fmt: skip
 DENIED = [
@@ -111,6 +113,10 @@ def test_nothing_can_wake_a_stopped_runner(machine):
     assert {name: ask("build", machine, name) for name in RUN_ONLY} == dict.fromkeys(RUN_ONLY, ALLOW)
     assert ask("run", machine, "fcntl", 3, 10, 18) == EPERM
     assert ask("run", machine, "fcntl", 3, 3) == ALLOW
+    for name, place in generate.CONTINUING:
+        for signal, answer in ((generate.SIGCONT, EPERM), (6, ALLOW)):
+            assert ask("run", machine, name, *[1] * place, signal) == answer, name
+    assert ask("run", machine, "ioctl", 0, generate.TIOCSCTTY) == EPERM, "a controlling terminal's hang-up continues a stopped process"
 
 
 @MACHINES
