@@ -13,14 +13,15 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evaluator.devices.cpu import raise_priority
+from evaluator.judge import replies
 from evaluator.judge.outcome import Infrastructure, Refusal
 from evaluator.judge.trusted import CaseInfo, PoolInfo, Weights
-from evaluator.protocol.channel import Channel, Gone, Raised, Silent
+from evaluator.protocol.channel import Channel, Gone, Raised, Silent, Unasked
 from evaluator.protocol.clock import Call, CallDied, CallTimeout, timed_call
-from evaluator.protocol.freeze import Freezer, NotStopping
+from evaluator.protocol.freeze import Freezer, NotStopping, Stirred
 from evaluator.protocol.mailbox import BadAnswer, EarlyEcho, Mailbox, OutputPlace
 from evaluator.protocol.memory import Snapshot, Unreadable, open_memory
 from evaluator.records import Status
@@ -32,6 +33,8 @@ FILES_INSIDE = "/subject"
 LOG_LIMIT = 16_000
 MEMORY_EVERY_S = 0.1
 
+
+T = TypeVar("T")
 
 Start = Callable[[list[int]], SandboxProcess]
 """Starts the runner program in a sandbox with these descriptors (control, request page, answer page)."""
@@ -98,7 +101,7 @@ class Runner:
             compile=self._compiled,
         )
         self._declared = case.outputs
-        return list(answer["differing"])
+        return self._read(lambda: replies.words(answer, "differing"))
 
     def update_state(self, weights: Weights) -> None:
         """Load other weights into the model that is there."""
@@ -106,9 +109,12 @@ class Runner:
 
     def map(self, pool: PoolInfo) -> None:
         """Map the input slots."""
-        answer = self._ask("inputs", descriptors=[pool.descriptor], slots=pool.slots, slot_bytes=pool.slot_bytes, layout=pool.layout)
-        self._addresses, self._layout = answer["addresses"], pool.layout
-        os.close(pool.descriptor)
+        try:
+            answer = self._ask("inputs", descriptors=[pool.descriptor], slots=pool.slots, slot_bytes=pool.slot_bytes, layout=pool.layout)
+        finally:
+            os.close(pool.descriptor)
+        self._addresses = self._read(lambda: replies.addresses(answer, "addresses", slots=pool.slots, inputs=len(pool.layout)))
+        self._layout = pool.layout
 
     def call(self, operation: int = layout.CALL, *, slot: int = 0, timeout_s: float | None = None) -> Call:
         """One timed call; enters the mailbox loop where needed."""
@@ -161,9 +167,15 @@ class Runner:
         """Address of the last call's first output, as the runner says."""
         return int(self.mailbox.answer[layout.FIRST_OUTPUT])
 
-    def honesty(self) -> dict[str, Any]:
-        """What the candidate left changed and how often its own kernels ran (its own process's word)."""
-        return self._ask("honesty")
+    def changes(self) -> list[str]:
+        """What the candidate left changed in its own process, as that process says."""
+        answer = self._ask("honesty")
+        return self._read(lambda: replies.words(answer, "changes"))
+
+    def kernels(self) -> dict[str, int]:
+        """How often its own kernels ran, as that process says."""
+        answer = self._ask("honesty")
+        return self._read(lambda: replies.counts(answer, "kernels"))
 
     def leave(self) -> None:
         """Leave the mailbox loop."""
@@ -180,7 +192,8 @@ class Runner:
     def bare_cycle_us(self) -> float:
         """Wake and stop without any call."""
         start = self._freezer.resume()
-        return (self._freezer.stop() - start) / 1e3
+        self._freezer.stop()
+        return (self._freezer.confirm() - start) / 1e3
 
     def close(self) -> None:
         """Kill the whole sandbox and verify that it is gone. Does nothing the second time."""
@@ -206,7 +219,7 @@ class Runner:
         if self._connected:
             return
         ready = self._answered("start", lambda: self._channel.answer("start", timeout_s=START_TIMEOUT_S))
-        pid = _host_pid(self.process, int(ready["ready"]))
+        pid = _host_pid(self.process, self._read(lambda: replies.number(ready, "ready")))
         raise_priority(pid)
         self._freezer = Freezer(pid)
         self._memory = open_memory(pid)
@@ -214,8 +227,12 @@ class Runner:
         self._stop()
 
     def _enter(self) -> None:
-        self._channel.send("serve", outputs=self._declared)
+        self._answered("serve", self._send_serve)
         self._serving = True
+
+    def _send_serve(self) -> dict[str, Any]:
+        self._channel.send("serve", outputs=self._declared)
+        return {}
 
     def _ask(self, op: str, *, descriptors: list[int] | None = None, **fields: Any) -> dict[str, Any]:
         self._connect()
@@ -234,8 +251,16 @@ class Runner:
             raise self._failure(status, f"{op} raised {_last_line(error.text)}", log=error.text) from error
         except Silent as error:
             raise self._failure(Status.TIMEOUT, str(error)) from error
+        except Unasked as error:
+            raise self._failure(Status.TAMPERED, str(error)) from error
         except Gone as error:
             raise self._failure(Status.RUNTIME_ERROR, f"the process ended during `{op}`: {self._ending()}") from error
+
+    def _read(self, reading: Callable[[], T]) -> T:
+        try:
+            return reading()
+        except replies.BadReply as error:
+            raise self._failure(Status.TAMPERED, str(error)) from error
 
     def _stop(self) -> None:
         try:
@@ -247,6 +272,8 @@ class Runner:
     def _resume(self) -> None:
         try:
             self._freezer.resume()
+        except Stirred as error:
+            raise self._failure(Status.TAMPERED, str(error)) from error
         except NotStopping as error:
             raise self._failure(Status.RUNTIME_ERROR, f"{error}: {self._ending()}") from error
 

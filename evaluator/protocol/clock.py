@@ -1,9 +1,9 @@
 """One timed call: from waking the stopped runner until it is stopped again.
 
 The post is written while the runner is stopped and the clock starts with its SIGCONT; the clock
-ends when, after the echo, its leader is seen stopped. So a runner only ever executes on the clock:
-nothing can be started before it or finished after it (a thread beside the leader can run on for the
-microseconds that one signal takes). Source of the scheme: this project's EVALUATOR notes, CPU form.
+ends when, after the echo, every thread is seen stopped. So a runner only ever executes on the clock:
+nothing can be started before it or finished after it, in the kernel neither (a copy that a thread's
+system call still makes). Source of the scheme: this project's EVALUATOR notes, CPU form.
 Not for: subtracting the overhead (`protocol.overhead`) or verifying the output.
 """
 
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evaluator.protocol.freeze import Freezer, NotStopping
+from evaluator.protocol.freeze import Freezer, NotStopping, Stirred
 from evaluator.protocol.mailbox import EarlyEcho, Mailbox
 from evaluator.runner import layout
 
@@ -55,10 +55,12 @@ def timed_call(mailbox: Mailbox, freezer: Freezer, operation: int, *, slot: int 
             spins += 1
             if spins % _CHECK_EVERY == 0:
                 _check(alive, start, deadline)
-        end = freezer.stop()
-        freezer.confirm()
+        freezer.stop()
+        end = freezer.confirm()
     except NotStopping as error:
         raise CallDied(str(error)) from error
+    except Stirred as error:
+        raise EarlyEcho(str(error)) from error
     if not alive():
         raise CallDied("the process ended with its answer")
     if answer[echo] != nonce:

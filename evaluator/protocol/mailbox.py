@@ -22,7 +22,7 @@ class BadAnswer(Exception):
 
 
 class EarlyEcho(Exception):
-    """An echo before its post, or of another nonce: `tampered`."""
+    """An echo before its post or of another nonce, or a runner that ran before its clock: `tampered`."""
 
 
 @dataclass(frozen=True, slots=True)

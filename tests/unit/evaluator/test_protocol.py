@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from evaluator.protocol import blocks
 from evaluator.protocol.channel import Channel, Gone, Raised, Silent
 from evaluator.protocol.clock import CallDied, CallTimeout, timed_call
-from evaluator.protocol.freeze import Freezer, NotStopping
+from evaluator.protocol.freeze import Freezer, NotStopping, Stirred
 from evaluator.protocol.mailbox import BadAnswer, EarlyEcho, Mailbox
 from evaluator.protocol.memory import Snapshot, Unreadable, open_memory
 from evaluator.protocol.overhead import Overhead
@@ -134,6 +135,43 @@ def test_a_stopped_process_makes_no_progress_in_any_thread() -> None:
     _end(child)
     with pytest.raises(NotStopping):
         freezer.resume()
+    freezer.close()
+
+
+LEAVING = f"""
+import ctypes,threading,time
+libc=ctypes.CDLL(None)
+threading.Thread(target=lambda:[print('up',flush=True)]+[time.sleep(.001) for _ in iter(int,1)]).start()
+libc.syscall({93 if os.uname().machine == "aarch64" else 60},0)
+"""
+
+
+def test_a_process_whose_main_thread_left_is_not_taken_for_stopped() -> None:
+    child = _child(LEAVING)
+    assert child.stdout is not None
+    child.stdout.readline()
+    time.sleep(0.05)
+    freezer = Freezer(child.pid)
+    with pytest.raises(NotStopping, match="main thread"):
+        freezer.stop()
+    _end(child)
+    freezer.close()
+
+
+def test_a_process_that_ran_while_it_was_to_be_stopped_is_found_out() -> None:
+    child = _child("print('up',flush=True)\nwhile True: sum(range(1000))")
+    assert child.stdout is not None
+    child.stdout.readline()
+    freezer = Freezer(child.pid)
+    freezer.stop()
+    freezer.confirm()
+    os.kill(child.pid, signal.SIGCONT)
+    time.sleep(0.05)
+    os.kill(child.pid, signal.SIGSTOP)
+    time.sleep(0.05)
+    with pytest.raises(Stirred):
+        freezer.resume()
+    _end(child)
     freezer.close()
 
 
