@@ -84,7 +84,7 @@ def audit(clock: CaseClock, blocks: list[list[Call]]) -> Ruling:
 
 
 def raw_trials(clock: CaseClock, seed: int) -> dict[str, Any]:
-    """Every kept call, [event, wall] in microseconds by block, and the seed of the resampling: each figure can be computed again from them."""
+    """Every kept call, [event, wall] in microseconds by block, and the seed: each figure can be computed again from them."""
     return {
         "ref": [[_pair(c) for c in block] for block in clock.reference],
         "cand": [[_pair(c) for c in block] for block in clock.candidate],

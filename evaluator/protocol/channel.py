@@ -28,6 +28,10 @@ class Silent(ChannelError):
     """No whole answer within the deadline."""
 
 
+class Unasked(ChannelError):
+    """The other side said something that nobody asked for."""
+
+
 class Raised(ChannelError):
     """The operation raised on the other side."""
 
@@ -53,6 +57,7 @@ class Channel:
 
     def send(self, op: str, *, timeout_s: float = 10.0, descriptors: Sequence[int] = (), **fields: Any) -> None:
         """Send one request without waiting for its answer."""
+        self._require_silence(op)
         line = json.dumps({"op": op, **fields}).encode() + b"\n"
         try:
             self._socket.settimeout(timeout_s)
@@ -78,6 +83,18 @@ class Channel:
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
+
+    def _require_silence(self, op: str) -> None:
+        """Nothing may lie unread before a request: an answer is only ever one to what was asked."""
+        self._socket.setblocking(False)
+        try:
+            self._pending += self._socket.recv(1)
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            raise Gone(f"the process ended before `{op}`") from error
+        if self._pending:
+            raise Unasked(f"the control socket spoke before `{op}` was asked")
 
     def _read(self, op: str, left_s: float) -> None:
         if left_s <= 0:

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from evaluator.protocol import blocks
-from evaluator.protocol.channel import Channel, Gone, Raised, Silent
+from evaluator.protocol.channel import Channel, Gone, Raised, Silent, Unasked
 from evaluator.protocol.clock import CallDied, CallTimeout, timed_call
 from evaluator.protocol.freeze import Freezer, NotStopping, Stirred
 from evaluator.protocol.mailbox import BadAnswer, EarlyEcho, Mailbox
@@ -383,3 +383,12 @@ def test_channel_names_silence_an_end_and_garbage() -> None:
     with pytest.raises(Gone):
         channel.ask("wait", timeout_s=1)
     channel.close()
+
+
+def test_what_is_said_unasked_is_no_answer() -> None:
+    channel, theirs = _pair()
+    theirs.sendall(b'{"ok":true,"differing":[]}\n')
+    with pytest.raises(Unasked):
+        channel.ask("construct", timeout_s=1)
+    channel.close()
+    theirs.close()

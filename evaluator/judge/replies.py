@@ -1,0 +1,58 @@
+"""What a runner may answer on its control socket: read as hostile data, bounded and typed.
+
+A candidate shares its process with the runner program and can write to the socket itself. A reply that
+the runner program never sends is `BadReply`: the process was tampered with.
+Not for: believing what a reply says; it may refuse a candidate, nothing rests on its passing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+MOST = 4096
+"""Entries read of any list."""
+WORD = 300
+"""Characters kept of any text."""
+
+
+class BadReply(Exception):
+    """A reply of another shape than the runner program's."""
+
+
+def words(answer: dict[str, Any], name: str) -> list[str]:
+    """A list of texts."""
+    value = answer.get(name)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise BadReply(f"the reply's `{name}` is no list of texts")
+    return [item[:WORD] for item in value[:MOST]]
+
+
+def counts(answer: dict[str, Any], name: str) -> dict[str, int]:
+    """How often, by name."""
+    value = answer.get(name)
+    if not isinstance(value, dict) or not all(_is_count(item) for item in value.values()):
+        raise BadReply(f"the reply's `{name}` is no table of counts")
+    return {str(key)[:WORD]: item for key, item in list(value.items())[:MOST]}
+
+
+def addresses(answer: dict[str, Any], name: str, *, slots: int, inputs: int) -> list[list[int]]:
+    """One address per input of every slot."""
+    value = answer.get(name)
+    if not isinstance(value, list) or len(value) != slots or not all(isinstance(row, list) and len(row) == inputs for row in value):
+        raise BadReply(f"the reply's `{name}` has not {inputs} addresses for {slots} slots")
+    if not all(_is_count(item) for row in value for item in row):
+        raise BadReply(f"the reply's `{name}` holds no addresses")
+    return [list(row) for row in value]
+
+
+def number(answer: dict[str, Any], name: str) -> int:
+    """One number."""
+    value = answer.get(name)
+    if not _is_count(value):
+        raise BadReply(f"the reply's `{name}` is no number")
+    assert isinstance(value, int)
+    return value
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64
