@@ -4,7 +4,7 @@
     evaluate|check|robustness PROBLEM FILE    one candidate
     ab PROBLEM CANDIDATE [CHAMPION]     symmetric A/B; without a champion, against the reference
     floor|baseline PROBLEM [CHAMPION]
-    qualify [--quick]                   the controls
+    qualify [--quick] [--control ID]    the controls
 
 Exit: 0 done, 1 a negative verdict, 2 usage, 3 environment, 130 or 143 stopped by a signal. The judge dies with its parent.
 Not for: rendering beyond plain lines (`ratchet` does that).
@@ -126,7 +126,7 @@ def _source(path: str | None) -> Source | None:
 
 
 def _job_options(options: argparse.Namespace) -> dict[str, Any]:
-    named = {name: getattr(options, name, None) for name in ("seeds", "trials", "pairs", "quick", "naive")}
+    named = {name: getattr(options, name, None) for name in ("seeds", "trials", "pairs", "quick", "naive", "controls")}
     chosen = {name: value for name, value in named.items() if value}
     return chosen | ({"gate": False} if options.no_gate else {})
 
@@ -156,6 +156,7 @@ def _add_kind(commands: Any, kind: str) -> None:
     else:
         command.set_defaults(problem="builtin:gemm_epilogue")
         command.add_argument("--quick", action="store_true", help="one control a family")
+        command.add_argument("--control", action="append", dest="controls", help="only this control (may be repeated)")
     if kind in (*CANDIDATE_KINDS, "ab"):
         command.add_argument("candidate", help="the candidate's source file")
     if kind in ("ab", "floor"):

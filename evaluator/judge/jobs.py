@@ -25,6 +25,7 @@ from evaluator.judge.sense import require_sense
 from evaluator.judge.setting import Setting
 from evaluator.judge.verdict import compare, floor
 from evaluator.qualification.runner import qualify
+from evaluator.qualification.table import chosen_controls
 from evaluator.records import Claim, Evaluation, Job, JobKind, Progress, Result, Status
 from evaluator.sandbox.probe import require_sandbox
 from problems.errors import ProblemError
@@ -119,8 +120,16 @@ def _robustness(setting: Setting, base: Result) -> Result:
 
 def _qualify(setting: Setting, base: Result) -> Result:
     quick = bool(setting.job.options.get("quick"))
+    chosen = chosen_controls(setting.job.options.get("controls"), quick=quick)
     with Controls(setting, base) as controls:
-        report = qualify(controls.evaluate, None if quick else controls.claim, quick=quick, progress=setting.report, job_id=setting.job.id)
+        report = qualify(
+            controls.evaluate,
+            None if quick else controls.claim,
+            quick=quick,
+            chosen=chosen,
+            progress=setting.report,
+            job_id=setting.job.id,
+        )
     failed = [f"{o.control} (gate {'on' if o.gate else 'off'}): {o.got}" for o in report.controls if not o.passed]
     return replace(base, qualification=report, message="; ".join(failed)[:2000])
 

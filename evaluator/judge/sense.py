@@ -88,6 +88,10 @@ def _all_numbers(value: Any) -> bool:
     return isinstance(value, Mapping) and all(_number(v) for v in value.values())
 
 
+def _names(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(name, str) for name in value)
+
+
 _COUNT = (_count, "a whole number from 1")
 _FLAG = (_flag, "true or false")
 OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -98,6 +102,7 @@ OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "quick": _FLAG,
     "naive": _FLAG,
     "gate": _FLAG,
+    "controls": (_names, "a list of control names"),
     "floor": (_floor, "an object with `geomean` and, by name, `cases`"),
 }
 """Every option of a job: its test, and what it must be in words."""

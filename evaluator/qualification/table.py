@@ -7,16 +7,19 @@ Not for: running them (`evaluator.qualification.runner`).
 
 from __future__ import annotations
 
+import difflib
 import enum
 import functools
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from evaluator.errors import UsageError
 from evaluator.records import Result, Source, Status
 
 _HERE = Path(__file__).parent
@@ -103,6 +106,18 @@ def controls() -> tuple[Control, ...]:
 def subset(*, quick: bool) -> tuple[Control, ...]:
     """The controls of a qualification."""
     return tuple(c for c in controls() if c.quick or not quick)
+
+
+def chosen_controls(names: Sequence[str] | None, *, quick: bool) -> tuple[Control, ...]:
+    """The named controls in the table's order, or the whole subset; an unknown name is a UsageError with near ones."""
+    if not names:
+        return subset(quick=quick)
+    known = {control.id: control for control in controls()}
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=3)
+            raise UsageError(f"no control {name!r}", f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}")
+    return tuple(control for control in controls() if control.id in names)
 
 
 @functools.cache
