@@ -27,11 +27,13 @@ from evaluator.judge.verdict import compare, floor
 from evaluator.qualification.runner import qualify
 from evaluator.qualification.table import chosen_controls
 from evaluator.records import Claim, Evaluation, Job, JobKind, Progress, Result, Status
+from evaluator.sandbox.output import sanitise
 from evaluator.sandbox.probe import require_sandbox
 from problems.errors import ProblemError
 from problems.registry import load
 
 Report = Callable[[Progress], None]
+MESSAGE_LIMIT = 2000
 QUICK_TRIALS = 20
 """Trials a side of each control in a quick qualification, on one case of the problem."""
 
@@ -58,7 +60,15 @@ def run(job: Job, *, cache: Path, report: Report) -> Result:
     )
     with Setting(job=job, problem=problem, device=device, sandbox=sandbox, cache=cache, report=report) as setting:
         result = _measure(setting, base)
-    return replace(result, context=device.context(), wall_s=round(time.monotonic() - started, 3), device_s=round(setting.device_s, 3))
+    return replace(
+        _readable(result), context=device.context(), wall_s=round(time.monotonic() - started, 3), device_s=round(setting.device_s, 3)
+    )
+
+
+def _readable(result: Result) -> Result:
+    """The one exit of words that a candidate had a part in: printable, bounded, and encodable."""
+    message, hint, log = (sanitise(text) for text in (result.message, result.hint, result.log))
+    return replace(result, message=message[:MESSAGE_LIMIT], hint=hint[:MESSAGE_LIMIT], log=log)
 
 
 def _measure(setting: Setting, base: Result) -> Result:

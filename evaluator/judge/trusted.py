@@ -72,7 +72,7 @@ class TrustedProcess:
         environment = {**os.environ, "PYTHONPATH": str(OUR_ROOT), "PYTHONSAFEPATH": "1"}
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment)
         theirs.close()
-        self._channel = Channel(ours)
+        self._channel = Channel(ours, takes_descriptors=True)
 
     def open(self, problem: str, sha256: str, device: str) -> dict[str, Any]:
         """Wait until the process is up, and load the problem."""

@@ -42,10 +42,11 @@ class Raised(ChannelError):
 
 
 class Channel:
-    """One control socket."""
+    """One control socket. Descriptors that arrive are dropped unless it `takes_descriptors`."""
 
-    def __init__(self, end: socket.socket) -> None:
+    def __init__(self, end: socket.socket, *, takes_descriptors: bool = False) -> None:
         self._socket = end
+        self._ancillary = 8 if takes_descriptors else 0
         self._pending = b""
         self.descriptors: list[int] = []
         """Descriptors received and not yet taken."""
@@ -101,7 +102,7 @@ class Channel:
             raise Silent(f"no answer to `{op}` in time")
         try:
             self._socket.settimeout(left_s)
-            data, descriptors, _, _ = socket.recv_fds(self._socket, 65536, 8)
+            data, descriptors, _, _ = socket.recv_fds(self._socket, 65536, self._ancillary)
         except TimeoutError as error:
             raise Silent(f"no answer to `{op}` in time") from error
         except OSError as error:
@@ -117,7 +118,7 @@ class Channel:
 def _parse(op: str, line: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Gone(f"the answer to `{op}` is not JSON") from error
     if not isinstance(answer, dict) or "ok" not in answer:
         raise Gone(f"the answer to `{op}` is no answer")

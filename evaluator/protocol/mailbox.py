@@ -7,6 +7,7 @@ Not for: time (`protocol.clock`).
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 from dataclasses import dataclass
@@ -93,6 +94,8 @@ class Mailbox:
         if dtype >= len(layout.DTYPES) or dims > layout.MAX_DIMS or nbytes > MAX_OUTPUT_BYTES:
             raise BadAnswer("an output of impossible shape")
         shape, strides = words[4 : 4 + dims], words[4 + layout.MAX_DIMS : 4 + layout.MAX_DIMS + dims]
+        if math.prod(shape) * layout.ITEMSIZES[dtype] > MAX_OUTPUT_BYTES or max(shape + strides, default=0) > MAX_OUTPUT_BYTES:
+            raise BadAnswer("an output of impossible shape")
         if _span(shape, strides) * layout.ITEMSIZES[dtype] != nbytes:
             raise BadAnswer("an output whose shape does not span its memory")
         return OutputPlace(address, nbytes, layout.DTYPES[dtype], tuple(shape), tuple(strides))

@@ -84,15 +84,17 @@ def test_an_echo_without_a_post_is_early() -> None:
         ([1, 4096, 16, 0, layout.MAX_DIMS + 1, 4], "impossible"),
         ([1, 4096, 1 << 60, 0, 1, 4], "impossible"),
         ([1, 4096, 16, 0, 1, 5], "span"),
+        ([1, 4096, 0, 0, 2, 0, 1 << 63], "impossible"),
+        ([1, 4096, 4, 0, 2, 1 << 20, 1 << 20, 0, 0, 0, 0, 0, 0, 0, 0], "impossible"),
     ],
 )
 def test_an_impossible_answer_is_named(words: list[int], why: str) -> None:
     box = Mailbox()
     page = memoryview(mmap.mmap(box.answer_fd, layout.ANSWER_BYTES)).cast("Q")
     page[layout.OUTPUTS] = words[0]
+    page[layout.FIRST_OUTPUT + 4 + layout.MAX_DIMS] = 1
     for index, word in enumerate(words[1:]):
         page[layout.FIRST_OUTPUT + index] = word
-    page[layout.FIRST_OUTPUT + 4 + layout.MAX_DIMS] = 1
     with pytest.raises(BadAnswer, match=why):
         box.outputs()
 
@@ -324,13 +326,13 @@ def test_an_unquiet_machine_is_nobodys_fault() -> None:
         quiet.judge()
 
 
-def _pair() -> tuple[Channel, socket.socket]:
+def _pair(*, takes_descriptors: bool = False) -> tuple[Channel, socket.socket]:
     ours, theirs = socket.socketpair()
-    return Channel(ours), theirs
+    return Channel(ours, takes_descriptors=takes_descriptors), theirs
 
 
 def test_channel_answers_raises_and_ends() -> None:
-    channel, theirs = _pair()
+    channel, theirs = _pair(takes_descriptors=True)
 
     def operations(name: str):
         return {"add": lambda m, d: {"sum": m["a"] + m["b"]}, "fail": _fail, "leave": _leave, "open": _open}[name]
@@ -390,5 +392,25 @@ def test_what_is_said_unasked_is_no_answer() -> None:
     theirs.sendall(b'{"ok":true,"differing":[]}\n')
     with pytest.raises(Unasked):
         channel.ask("construct", timeout_s=1)
+    channel.close()
+    theirs.close()
+
+
+def test_descriptors_that_nobody_wants_are_dropped() -> None:
+    channel, theirs = _pair()
+    open_before = len(os.listdir("/proc/self/fd"))
+    socket.send_fds(theirs, [b'{"ok":true}\n'], [0] * 8)
+    assert channel.answer("construct", timeout_s=1) == {"ok": True}
+    assert channel.descriptors == []
+    assert len(os.listdir("/proc/self/fd")) == open_before
+    channel.close()
+    theirs.close()
+
+
+def test_an_answer_too_deep_to_parse_is_no_answer() -> None:
+    channel, theirs = _pair()
+    theirs.sendall(b'{"ok":' + b"[" * 100_000 + b"\n")
+    with pytest.raises(Gone, match="not JSON"):
+        channel.answer("construct", timeout_s=1)
     channel.close()
     theirs.close()
