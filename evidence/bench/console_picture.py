@@ -2,7 +2,8 @@
 
     python -m evidence.bench.console_picture JOURNAL OUT.svg [--size 140x45] [--keys down,enter]
 
-The command that runs is the one a person types; Textual presses the keys, saves the screen and leaves.
+The command that runs is the one a person types; Textual presses the keys, saves the screen and leaves. The
+picture's `<metadata>` names this command, the run, its journal's last hash, the evaluator's fingerprint and the device.
 Invariant: nothing is drawn here; a screen that was not saved is an error (exit 1), never an old picture.
 Not for: snapshot tests (`tests/console`), which compare screens of a journal written by hand.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import json
 import os
 import pty
 import struct
@@ -19,6 +21,9 @@ import sys
 import tempfile
 import termios
 from pathlib import Path
+from xml.sax.saxutils import escape
+
+from state.lines import read_records
 
 LIMIT_BYTES = 200_000
 """Of one picture: larger ones do not belong into the repository."""
@@ -34,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not taken.is_file():
             print(f"no picture was taken; the console said:\n{said.decode(errors='replace')[-2000:]}", file=sys.stderr)
             return 1
-        picture = taken.read_bytes()
+        picture = labelled(taken.read_bytes(), options)
     if len(picture) > LIMIT_BYTES:
         print(f"the picture has {len(picture)} bytes, the limit is {LIMIT_BYTES}: take a smaller --size", file=sys.stderr)
         return 1
@@ -57,6 +62,28 @@ def replay(journal: Path, out: Path, *, size: tuple[int, int], keys: str, wait_s
             process.kill()
             os.close(ours)
     return said
+
+
+def labelled(picture: bytes, options: argparse.Namespace) -> bytes:
+    """The same picture with the facts of the run it shows."""
+    records = list(read_records(journal_of(options.journal)))
+    results = [record.data["result"] for record in records if record.kind == "job.finished"]
+    facts = {
+        "command": f"python -m evidence.bench.console_picture JOURNAL {options.out} --size {options.size} --keys {options.keys!r}",
+        "run": records[0].run,
+        "records": len(records),
+        "last_hash": records[-1].hash,
+        "fingerprint": results[-1]["fingerprint"].get("sha256") if results else None,
+        "device": results[-1]["context"].get("cpu") if results else None,
+    }
+    head, found, rest = picture.partition(b">")
+    assert found, "an SVG begins with its root element"
+    return head + found + f"\n<metadata>{escape(json.dumps(facts))}</metadata>".encode() + rest
+
+
+def journal_of(path: Path) -> Path:
+    """A journal, or the one in a run's directory."""
+    return path / "attempts.jsonl" if path.is_dir() else path
 
 
 def _environment(out: Path, keys: str, wait_s: int) -> dict[str, str]:
@@ -95,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("out", type=Path, help="the SVG file to write")
     parser.add_argument("--size", default="140x45", help="columns x rows (default: %(default)s)")
     parser.add_argument("--keys", default="", help="keys to press first, with commas between them: down,enter")
-    parser.add_argument("--wait", type=int, default=4, help="seconds from the first frame to the picture (default: %(default)s)")
+    parser.add_argument("--wait", type=int, default=10, help="seconds from the first frame to the picture (default: %(default)s)")
     return parser
 
 
