@@ -1,13 +1,15 @@
 """`evaluate`, `check`, `ab`, `robustness`, `floor`, `baseline`, `qualify`: ask the judge once.
 
 Invariant: the judge runs as `python -m evaluator` in its own process group; Ctrl-C ends the whole
-group, says so, and exits 130. The exit code is the verdict's (`console.views.verdicts`).
+group, says so, and exits 130; a termination does the same and exits with 128 and its number. The exit
+code is the verdict's (`console.views.verdicts`).
 Not for: measuring anything here.
 """
 
 from __future__ import annotations
 
 import secrets
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -159,10 +161,18 @@ def _job(kind: JobKind, problem: str, device: str, cases: list[str] | None, *, n
 
 
 def _ask(job: Job, *, as_json: bool) -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
+            signal.signal(number, _end)
     with ProgressLine(sys.stderr) as progress:
         result = run_job(job, report=progress.show)
     output.answer(verdicts.report(result, width=output.width()), encode(result), as_json=as_json)
     raise typer.Exit(verdicts.exit_code(result))
+
+
+def _end(number: int, _: object) -> None:
+    """Leave as Ctrl-C does: the judge's group ends and its files go first."""
+    raise SystemExit(128 + number)
 
 
 def _champion(path: Path | None) -> Source | None:

@@ -298,8 +298,13 @@ def test_importing_the_command_line_loads_nothing_heavy(home: dict[str, str]) ->
     assert not loaded & {"torch", "textual", "anthropic", "numpy", "scipy", "starlette", "uvicorn", "plotext", "textual_plotext"}
 
 
-def test_ctrl_c_ends_the_judge_and_everything_it_started(home: dict[str, str], tmp_path: Path) -> None:
-    """A judge that started a process of its own: after Ctrl-C neither lives, and the command says so."""
+@pytest.mark.parametrize(
+    ("sent", "code", "words"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, ""), (signal.SIGHUP, 129, "")]
+)
+def test_a_signal_ends_the_judge_and_everything_it_started(
+    home: dict[str, str], tmp_path: Path, sent: signal.Signals, code: int, words: str
+) -> None:
+    """A judge that started a process of its own: neither lives, no file is left, and after Ctrl-C the command says so."""
     judge = tmp_path / "judge.py"
     judge.write_text(
         "import subprocess, sys, time, os, json\n"
@@ -309,16 +314,19 @@ def test_ctrl_c_ends_the_judge_and_everything_it_started(home: dict[str, str], t
     )
     candidate = tmp_path / "c.py"
     candidate.write_text(NO_MODEL)
-    environment = {**home, "RATCHET_JUDGE": f"{sys.executable} {judge}"}
+    files = tmp_path / "tmp"
+    files.mkdir()
+    environment = {**home, "RATCHET_JUDGE": f"{sys.executable} {judge}", "TMPDIR": str(files)}
     command = [*RATCHET, "check", "builtin:scan", str(candidate)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
         pids = [int(word) for word in process.stderr.readline().split()[1:]]
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         _, said = process.communicate(timeout=60)
     assert len(pids) == 2
-    assert process.returncode == 130
-    assert "interrupted" in said
+    assert process.returncode == code
+    assert words in said
+    assert list(files.iterdir()) == []
     assert "Traceback" not in said
     deadline = time.monotonic() + 20
     while any(_alive(pid) for pid in pids) and time.monotonic() < deadline:
