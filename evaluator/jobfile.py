@@ -39,10 +39,11 @@ def require_place(path: Path) -> None:
 
 def write_result(path: Path, result: Result) -> None:
     """Write beside the target, then put it in place."""
+    text = dumps(result)
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("w", encoding="utf-8") as file:
-            file.write(dumps(result))
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)

@@ -90,13 +90,14 @@ def inputs_unchanged(pool: Pool, slot: int, snapshot: mmap.mmap, offsets: list[i
         if index in writable:
             continue
         seen = _from_bytes(snapshot, {**item, "offset": offset})
-        if not torch.equal(seen.view(torch.uint8) if seen.is_contiguous() else seen, _bits(pool.private[slot][index], seen)):
+        if not torch.equal(_bits(seen), _bits(pool.private[slot][index])):
             return f"input {index} was changed"
     return ""
 
 
-def _bits(private: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
-    return private.contiguous().view(torch.uint8) if seen.is_contiguous() else private
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements as bytes: a NaN equals itself, a zero of another sign does not."""
+    return tensor.contiguous().flatten().view(torch.uint8)
 
 
 def _from_bytes(snapshot: mmap.mmap, place: dict[str, Any]) -> torch.Tensor:

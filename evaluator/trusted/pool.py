@@ -39,7 +39,7 @@ class Pool:
             self.private[index] = values
             for view, value in zip(self._views[index], values, strict=True):
                 if view is not None:
-                    view.copy_(value)
+                    _copy(view, value)
 
     def close(self) -> None:
         """Drop the buffers."""
@@ -72,6 +72,19 @@ def layout_of(values: tuple[Any, ...]) -> tuple[list[dict[str, Any]], int]:
 def describe(tensor: torch.Tensor) -> dict[str, Any]:
     """Dtype, shape and strides, as plain data."""
     return {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape), "strides": list(tensor.stride())}
+
+
+def _copy(view: torch.Tensor, value: torch.Tensor) -> None:
+    if view.shape != value.shape or view.dtype != value.dtype:
+        raise ValueError(
+            f"an input is {value.dtype} {tuple(value.shape)}, {view.dtype} {tuple(view.shape)} in another draw of the same case"
+        )
+    span = _span(view)
+    if span < view.numel():  # several places share one element (expanded): it is copied once
+        if value.stride() != view.stride():
+            raise ValueError(f"an input's strides are {value.stride()}, {view.stride()} in another draw of the same case")
+        view, value = view.as_strided((span,), (1,)), value.as_strided((span,), (1,))
+    view.copy_(value)
 
 
 def _span(tensor: torch.Tensor) -> int:
