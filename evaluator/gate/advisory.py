@@ -8,36 +8,47 @@ Not for: any guarantee.
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
-from typing import Any
+import json
+import subprocess
+import sys
+from pathlib import Path
 
 from evaluator.errors import UsageError
+from evaluator.gate.outside import NOT_INSTALLED
 from evaluator.gate.report import Advisory
 
 MODES = ("off", "flag", "reject")
 MAX_CHARACTERS = 200_000
-"""Its patterns backtrack; a longer text is not worth a stalled judge."""
+TIMEOUT_S = 10.0
+"""Its patterns backtrack; neither a long text nor one made for it may stall the judge."""
 _PROFILE = "sol-execbench"
+_SCANNER = "kernelguard"
 
 
-def advise(source: str, *, mode: str) -> Advisory | None:
+def advise(source: str, *, mode: str, timeout_s: float = TIMEOUT_S) -> Advisory | None:
     """The scanner's classification of a source; None where it is off or not installed."""
     if mode not in MODES:
         raise UsageError(f"unknown advisory mode {mode!r}", f"use one of: {', '.join(MODES)}")
     if mode == "off":
         return None
     if len(source) > MAX_CHARACTERS:
-        return Advisory(scanner="kernelguard", classification="skipped: too long")
-    scanner = _load()
-    if scanner is None:
-        return None
+        return Advisory(scanner=_SCANNER, classification="skipped: too long")
+    command = [sys.executable, "-P", "-B", str(Path(__file__).with_name("outside.py")), _PROFILE]
     try:
-        answer = scanner.analyze_code(source, compute_structural_hash=False)
-    except Exception as error:  # an outside scanner's own faults are not the candidate's
-        return Advisory(scanner="kernelguard", classification=f"failed: {type(error).__name__}")
-    patterns = sorted({str(match.get("pattern", "?"))[:60] for match in answer.get("matched_patterns", [])})
-    return Advisory(scanner="kernelguard", classification=str(answer.get("classification", "unknown"))[:40], patterns=tuple(patterns[:20]))
+        done = subprocess.run(command, input=source.encode("utf-8", "replace"), capture_output=True, timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        return Advisory(scanner=_SCANNER, classification="skipped: too slow")
+    return None if done.returncode == NOT_INSTALLED else _read(done.stdout)
+
+
+def _read(text: bytes) -> Advisory:
+    try:
+        answer = json.loads(text)
+    except ValueError:  # an outside scanner's own faults are not the candidate's
+        return Advisory(scanner=_SCANNER, classification="failed")
+    patterns = tuple(pattern[:60] for pattern in answer["patterns"][:20])
+    return Advisory(scanner=_SCANNER, classification=answer["classification"][:40], patterns=patterns)
 
 
 def version() -> str | None:
@@ -46,12 +57,3 @@ def version() -> str | None:
         return importlib.metadata.version("kernelguard")
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _load() -> Any | None:
-    try:
-        scanner = importlib.import_module("kernelguard")
-    except ImportError:
-        return None
-    scanner.configure_runtime(profile=_PROFILE)
-    return scanner

@@ -1,13 +1,13 @@
 """Tokens, sources, policies and the advisory scanner."""
 
-import sys
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.errors import UsageError
 from evaluator.gate import Severity, has_entry, load_policy, parse_policy, read_source, scan, scan_native, syntax_error
+from evaluator.gate.advisory import advise
+from evaluator.gate.report import Advisory
 from evaluator.gate.tokens import Kind, joined_strings, tokenize
 from evaluator.records import Status
 
@@ -173,18 +173,28 @@ def test_malformed_policies_are_usage_errors(text, words):
         parse_policy(text, name="p")
 
 
-class FakeScanner:
-    """Stands where the optional package would."""
+FAKE_SCANNER = """
+import pathlib
 
-    def __init__(self, classification):
-        self.classification = classification
-        self.profile = ""
+def configure_runtime(*, profile):
+    assert profile == "sol-execbench"
 
-    def configure_runtime(self, *, profile):
-        self.profile = profile
+def analyze_code(code, compute_structural_hash):
+    while "stall" in code:
+        pass
+    return {"classification": pathlib.Path(__file__).with_name("says").read_text(), "matched_patterns": [{"pattern": "SOME_RULE"}]}
+"""
+"""Stands where the optional package would."""
 
-    def analyze_code(self, code, compute_structural_hash):
-        return {"classification": self.classification, "matched_patterns": [{"pattern": "SOME_RULE"}]}
+
+@pytest.fixture
+def fake_scanner(tmp_path, monkeypatch):
+    def says(classification):
+        (tmp_path / "kernelguard.py").write_text(FAKE_SCANNER if classification else "raise ImportError")
+        (tmp_path / "says").write_text(classification)
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    return says
 
 
 @pytest.mark.parametrize(
@@ -197,16 +207,22 @@ class FakeScanner:
         ("off", "hacked", True, []),
     ],
 )
-def test_the_advisory_scanner_advises(monkeypatch, mode, classification, allowed, rules):
-    scanner = FakeScanner(classification)
-    monkeypatch.setitem(sys.modules, "kernelguard", scanner)
+def test_the_advisory_scanner_advises(fake_scanner, mode, classification, allowed, rules):
+    fake_scanner(classification)
     report = scan(KERNEL, profile="open", entry="ModelNew", advisory=mode)
     assert (report.allowed, [f.rule for f in report.findings]) == (allowed, rules)
-    assert scanner.profile == ("" if mode == "off" else "sol-execbench")
+    assert report.advisory == (
+        None if mode == "off" else Advisory(scanner="kernelguard", classification=classification, patterns=("SOME_RULE",))
+    )
 
 
-def test_the_advisory_scanner_is_never_required(monkeypatch):
-    monkeypatch.setitem(sys.modules, "kernelguard", None)
+def test_a_text_that_stalls_the_advisory_scanner_does_not_stall_the_judge(fake_scanner):
+    fake_scanner("valid")
+    assert advise("stall", mode="reject", timeout_s=0.5) == Advisory(scanner="kernelguard", classification="skipped: too slow")
+
+
+def test_the_advisory_scanner_is_never_required(fake_scanner):
+    fake_scanner("")
     report = scan(KERNEL, profile="open", entry="ModelNew", advisory="reject")
     assert (report.allowed, report.advisory) == (True, None)
     with pytest.raises(UsageError, match="unknown advisory mode"):
