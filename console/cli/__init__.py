@@ -35,7 +35,10 @@ def run(arguments: list[str]) -> int:
         code = _code(assembly.command()(arguments, prog_name="ratchet", standalone_mode=False))
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as left:
+        # The parser turns a broken pipe into an exit of its own.
+        if isinstance(left, SystemExit) and not isinstance(left.__context__, BrokenPipeError):
+            raise
         # Whoever read us is gone; keep the interpreter's own flush at exit quiet.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0

@@ -94,7 +94,7 @@ async def _in_lines(found: engine.Demo, client: Client, run: str, *, as_json: bo
     _end_with_terminal()
     try:
         await tell_on(source, Teller(write=write))
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, BrokenPipeError):  # a signal, or nobody reads us any more
         output.note("ended early: stopping the demo's daemon; the journal stays")
         await engine.end(found, client)
         output.note(f"go on with: ratchet demo --state-dir {found.state_dir}")

@@ -115,6 +115,22 @@ def test_ending_it_early_stops_the_demos_daemon_and_says_how_to_go_on(home: dict
     assert ratchet(home, "status", "--state-dir", str(place)).returncode == 4
 
 
+def test_a_reader_that_goes_away_stops_the_demos_daemon(home: dict[str, str], place: Path) -> None:
+    """`ratchet demo | head`: nobody would see that a daemon is left."""
+    slow = {**home, "JUDGE_DOUBLE_SLEEP": "0.5"}
+    command = [*RATCHET, "demo", "--plain", "--state-dir", str(place)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=slow) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read()
+        code = process.wait(60)
+    assert (code, "Traceback" in said) == (0, False)
+    assert "stopping the demo's daemon; the journal stays" in said
+    assert ratchet(home, "status", "--state-dir", str(place)).returncode == 4
+
+
 def test_an_operator_steers_a_run_from_the_command_line(home: dict[str, str], place: Path) -> None:
     slow = {**home, "JUDGE_DOUBLE_SLEEP": "0.3"}
     at = ("--state-dir", str(place))
