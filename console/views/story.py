@@ -92,7 +92,9 @@ def _reconciled(e: ev.ExperimentReconciled, _: ev.Record) -> list[Part]:
     outside = [c.case for c in e.cases if c.covered is False]
     inside = [c.case for c in e.cases if c.covered]
     words = "inside the prediction on " + ", ".join(inside) if inside else "no predicted case was measured"
-    words = "outside the prediction on " + ", ".join(outside) if outside else words
+    if outside:
+        just = "just " if e.hypothesis == "confirmed" else ""
+        words = f"{just}outside the prediction on {', '.join(outside)}" + (", the intervals touch" if just else "")
     moved = "".join(f"; {c.claim} {_confidence(c.before)} → {c.after:.2f}" for c in e.changes)
     surprise = f", surprise {e.surprise:.2f}" if e.surprise is not None else ""
     return [_subject(e.experiment), ("reconciled ", "muted"), f"hypothesis {e.hypothesis}: {words}{surprise}{moved}"]

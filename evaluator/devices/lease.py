@@ -30,7 +30,7 @@ class DeviceLease:
 
     def __enter__(self) -> DeviceLease:
         try:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            self._descriptor = _open(self._path)
         except OSError as error:
             raise EnvironmentFault(
                 f"the device's lock {self._path} cannot be opened: {error.strerror}", "remove it, or run as its owner"
@@ -50,3 +50,13 @@ class DeviceLease:
         except BlockingIOError:
             return False
         return True
+
+
+def _open(path: Path) -> int:
+    """The lock file, made where it is missing; another user's can be locked as well, reading is enough for that."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        os.fchmod(descriptor, 0o644)
+        return descriptor

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from evaluator.build.builder import build
 from evaluator.build.store import Build
-from evaluator.gate import GateReport, Severity, has_entry, imports_module, scan, scan_native
+from evaluator.gate import GateReport, Severity, has_entry, imports_module, scan, scan_native, syntax_error
 from evaluator.judge.outcome import Infrastructure, Refusal
 from evaluator.judge.setting import Setting
 from evaluator.judge.trial import Bench
@@ -74,7 +74,7 @@ def scan_source(setting: Setting, source: Source) -> tuple[str, ...]:
     try:
         present = has_entry(source.text, entry)
     except SyntaxError as error:
-        raise Refusal(Status.COMPILE_ERROR, f"line {error.lineno}: {error.msg}") from error
+        raise Refusal(Status.COMPILE_ERROR, syntax_error(source.text) or str(error)) from error
     if not present:
         raise Refusal(Status.COMPILE_ERROR, f"the source defines no `{entry}`", hint=f"define `{entry}` at the top level")
     if not gate_is_on(setting):
