@@ -19,6 +19,7 @@ from evaluator.errors import EnvironmentFault
 SLOTS = 2
 MAX_DEVICE_CORES = 8
 HIGHEST_PRIORITY = -20
+MEASURED_LEVEL, JUDGE_LEVEL = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,25 @@ def open_cpu() -> CpuDevice:
 
 
 def raise_priority(pid: int) -> str:
-    """Schedule a process ahead of everything ordinary, where this user may; reference and candidates alike.
+    """Schedule a measured process ahead of everything ordinary, where this user may; reference and candidates alike.
 
-    Real-time (FIFO, lowest level; the kernel still keeps 5 % for others) where allowed, else the
-    highest nice level, else nothing. Returns which, for the record. Threads started later inherit it.
+    Real-time (FIFO, lowest level) where allowed, else the highest nice level, else nothing. Returns
+    which, for the record. Threads started later inherit it.
     """
+    return _raise(pid, os.SCHED_FIFO, MEASURED_LEVEL)
+
+
+def raise_judge(pid: int = 0) -> str:
+    """Schedule a process of the judge's ahead of every measured one: none of those may keep it from stopping it.
+
+    What it starts begins at ordinary priority.
+    """
+    return _raise(pid, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, JUDGE_LEVEL)
+
+
+def _raise(pid: int, policy: int, level: int) -> str:
     try:
-        os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(pid, policy, os.sched_param(level))
         return "fifo"
     except OSError:
         pass

@@ -1,15 +1,12 @@
 """Resource limits of one sandboxed process.
 
 Invariant: limits are lowered inside the sandbox before any candidate code (soft = hard), so they cannot be raised again;
-the affinity is inherited from the starting thread, and the filters refuse to change it.
+the affinity is inherited from what the guardian starts, and the filters refuse to change it.
 Not for: wall-clock deadlines (`SandboxProcess.wait`).
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 MIB = 1 << 20
@@ -47,17 +44,3 @@ class Limits:
         if self.address_space_bytes is not None:
             limits["RLIMIT_AS"] = self.address_space_bytes
         return limits
-
-
-@contextmanager
-def on_cores(cores: Iterable[int] | None) -> Iterator[None]:
-    """Run the body with this thread on `cores`: what it starts inherits them. Other threads are not touched."""
-    if cores is None:
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cores)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)

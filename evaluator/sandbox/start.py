@@ -21,7 +21,7 @@ from pathlib import Path
 from evaluator.errors import EnvironmentFault
 from evaluator.sandbox import layout, seccomp
 from evaluator.sandbox.command import NOBODY, PASSWD, Bind, Descriptors, Profile, SandboxInfo, command
-from evaluator.sandbox.limits import Limits, on_cores
+from evaluator.sandbox.limits import Limits
 from evaluator.sandbox.output import Drain
 
 GUARDIAN = Path(__file__).with_name("guardian.py")
@@ -99,18 +99,17 @@ def _spawn(
     fds = [d for d in (descriptors.filter, descriptors.info, descriptors.passwd, descriptors.ready, descriptors.user_map) if d is not None]
     with ExitStack() as ours, ExitStack() as theirs:
         out, err, life = _pipe(ours, theirs), _pipe(ours, theirs), _pipe(theirs, ours)
-        argv = [sys.executable, "-I", "-S", str(GUARDIAN), str(life[0]), *line]
-        with on_cores(cores):
-            guardian = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=out[1],
-                stderr=err[1],
-                pass_fds=(*fds, *pass_fds, life[0]),
-                env={},
-                cwd="/",
-                start_new_session=True,
-            )
+        places = "-" if cores is None else ",".join(map(str, cores))
+        guardian = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(GUARDIAN), str(life[0]), places, *line],
+            stdin=subprocess.DEVNULL,
+            stdout=out[1],
+            stderr=err[1],
+            pass_fds=(*fds, *pass_fds, life[0]),
+            env={},
+            cwd="/",
+            start_new_session=True,
+        )
         ours.pop_all()
     return guardian, life[1], Drain({"stdout": out[0], "stderr": err[0]}, limits.output_bytes)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from evaluator.devices.cpu import raise_judge
 from evaluator.parent import die_with_parent
 from evaluator.protocol.memory import map_snapshot
 from evaluator.protocol.sealing import sealed_memory
@@ -142,6 +143,7 @@ def main(arguments: list[str]) -> int:
     die_with_parent()
     control, judge_cores, device_cores = int(arguments[0]), _cores(arguments[1]), _cores(arguments[2])
     os.sched_setaffinity(0, set(judge_cores))
+    raise_judge()
     torch.set_num_threads(len(judge_cores))
     trusted = Trusted(device_cores)
     Control(control).serve(lambda name: getattr(trusted, name))

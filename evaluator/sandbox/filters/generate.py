@@ -45,10 +45,11 @@ DENIED = """
 """Refused with EPERM in every profile. Scheduling calls are here because the cpuset is part of the measurement."""
 
 RUN_DENIED = """
-    fork vfork timer_create mq_open mq_notify shmget shmat msgget semget io_setup io_submit memfd_create
+    fork vfork timer_create timerfd_create mq_open mq_notify shmget shmat msgget semget io_setup io_submit memfd_create
 """
 """Refused in `run` as well: a second process; what could send SIGCONT to a stopped one (timers and queues choose their signal);
-memory that no process's resident size shows; work that goes on in the kernel while the process is stopped."""
+memory that no process's resident size shows; work that goes on in the kernel while the process is stopped, and timers that
+interrupt whoever is then measured on its core."""
 
 SEAL_DENIED = "execve execveat seccomp"
 """Installed by the launcher after the last exec and before candidate code."""

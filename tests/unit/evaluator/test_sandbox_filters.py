@@ -21,6 +21,7 @@ NUMBERS = {
         "pidfd_getfd": 438, "userfaultfd": 323, "timer_create": 222, "fcntl": 72, "memfd_create": 319, "shmget": 29, "prctl": 157,
         "memfd_secret": 447, "move_mount": 429, "personality": 135, "open_by_handle_at": 304, "seccomp": 317, "mq_notify": 244,
         "kill": 62, "tkill": 200, "tgkill": 234, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "pidfd_send_signal": 424,
+        "timerfd_create": 283,
     },
     "aarch64": {
         "read": 63, "write": 64, "mmap": 222, "futex": 98, "clone": 220, "execve": 221, "execveat": 281, "ptrace": 117,
@@ -30,13 +31,14 @@ NUMBERS = {
         "prctl": 167,
         "memfd_secret": 447, "move_mount": 429, "personality": 92, "open_by_handle_at": 265, "seccomp": 277, "mq_notify": 184,
         "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240, "pidfd_send_signal": 424,
+        "timerfd_create": 85,
     },
 }  # fmt: skip
 DENIED = [
     "ptrace", "process_vm_readv", "unshare", "mount", "setns", "bpf", "perf_event_open", "keyctl", "io_uring_setup", "sched_setaffinity",
     "setpriority", "sched_setattr", "pidfd_getfd", "userfaultfd", "memfd_secret", "move_mount", "personality", "open_by_handle_at",
 ]  # fmt: skip
-RUN_ONLY = ["timer_create", "memfd_create", "shmget", "mq_notify"]
+RUN_ONLY = ["timer_create", "timerfd_create", "memfd_create", "shmget", "mq_notify"]
 MACHINES = pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 
 

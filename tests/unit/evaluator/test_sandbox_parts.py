@@ -1,6 +1,7 @@
 """Parts of the sandbox that need no process."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.errors import EnvironmentFault
-from evaluator.sandbox import layout, probe
+from evaluator.sandbox import guardian, layout, probe
 from evaluator.sandbox.command import Bind, Descriptors, command, environment
-from evaluator.sandbox.limits import Limits, on_cores
+from evaluator.sandbox.limits import Limits
 from evaluator.sandbox.output import Kept, sanitise
 
 LAYOUT = layout.Layout(
@@ -172,12 +173,16 @@ def test_what_fits_is_kept_whole():
     assert kept.text() == "0123456789ABCD"
 
 
-def test_affinity_is_set_for_the_body_only():
+def test_the_guardian_starts_on_other_cores_than_its_own():
     before = os.sched_getaffinity(0)
-    core = min(before)
-    with on_cores([core]):
-        assert os.sched_getaffinity(0) == {core}
-    assert os.sched_getaffinity(0) == before
+    core = max(before)
+    pid = guardian.spawn_on(str(core), ["/bin/sleep", "60"])
+    try:
+        assert os.sched_getaffinity(pid) == {core}
+        assert os.sched_getaffinity(0) == before
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 def test_no_address_space_limit_where_a_driver_reserves_it():
