@@ -52,6 +52,11 @@ class CasePairs:
         candidate, champion = (float(np.median([max(c.event_us, c.wall_us - overhead) for c in side])) for side in sides)
         return candidate, champion
 
+    def slowed(self, alone: list[Call]) -> float:
+        """How many times as long the champion took here as in `alone`, by the judge's clock."""
+        beside = [champion.wall_us for _, champion in self.forward + self.backward]
+        return float(np.median(beside) / np.median([call.wall_us for call in alone]))
+
     def spread(self) -> float:
         """Relative interquartile range of the champion's single trials by events."""
         return relative_iqr([max(SMALLEST_US, champion.event_us) for _, champion in self.forward + self.backward])
@@ -63,6 +68,16 @@ class CasePairs:
         forward = [ratio(candidate, champion) for candidate, champion in self.forward]
         backward = [ratio(champion, candidate) for candidate, champion in self.backward]
         return PairedRatios(forward=forward, backward=backward)
+
+
+def measure_alone(setting: Setting, bench: Bench, champion: Runner, *, trials: int) -> dict[str, list[Call]]:
+    """The champion's calls by case as it runs by itself. No candidate may exist yet."""
+    alone = {}
+    for name in setting.cases():
+        prepare_both(bench, open_case(setting, bench, name), champion)
+        warm_up(bench, champion)
+        alone[name] = [bench.trial(champion) for _ in range(trials)]
+    return alone
 
 
 def measure_pairs(setting: Setting, bench: Bench, *, candidate: Runner, champion: Runner, reference: Runner, pairs: int) -> list[CasePairs]:

@@ -8,13 +8,13 @@ Not for: deciding a promotion.
 from __future__ import annotations
 
 from evaluator.judge.candidate import Prepared, prepare_champion, prepare_source
-from evaluator.judge.comparison import CasePairs, measure_pairs
+from evaluator.judge.comparison import CasePairs, measure_alone, measure_pairs
 from evaluator.judge.runner import Runner
 from evaluator.judge.setting import Setting
 from evaluator.judge.trial import Bench
 from evaluator.protocol import blocks
 from evaluator.records import CaseRatio, Floor, FloorCase, Verdict
-from evaluator.statistics import decide, geomean_pairs, noise_floor, pair_ratio
+from evaluator.statistics import decide, geomean, geomean_pairs, noise_floor, pair_ratio
 
 PAIRS = 20
 
@@ -32,12 +32,20 @@ def compare(setting: Setting) -> Verdict:
     overall_floor = floor.floor if floor else float(known["geomean"])
     reference = setting.reference()
     champion = _champion_runner(setting, bench, champion_build, "champion") or reference
+    alone = measure_alone(setting, bench, champion, trials=2 * _pairs(setting))
     candidate = setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")
     measured = measure_pairs(setting, bench, candidate=candidate, champion=champion, reference=reference, pairs=_pairs(setting))
     seed = blocks.seed()
     events = geomean_pairs([m.by_events() for m in measured], seed=seed)
     wall = geomean_pairs([m.by_wall() for m in measured], seed=seed)
-    decision, reason = decide(rho=events.rho, rho_ci=events.rho_ci, rho_wall=wall.rho, rho_wall_ci=wall.rho_ci, floor=overall_floor)
+    decision, reason = decide(
+        rho=events.rho,
+        rho_ci=events.rho_ci,
+        rho_wall=wall.rho,
+        rho_wall_ci=wall.rho_ci,
+        floor=overall_floor,
+        slowed=geomean([m.slowed(alone[m.case]) for m in measured]),
+    )
     return Verdict(
         decision=decision,
         reason=reason,

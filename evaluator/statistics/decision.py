@@ -3,6 +3,8 @@
 Invariant: a difference is only called when both clocks show it; everything else is `unresolved`
 with the reason in words. The events' clock is precise and forgeable, the judge's wall is coarse and
 honest: so the events must clear the floor, and the wall must exclude 1 and agree with the events.
+And a champion that runs slower beside the candidate than it did before the candidate existed makes
+nothing look faster.
 Not for: promotion (the daemon's gate weighs more than speed).
 """
 
@@ -12,20 +14,28 @@ from math import isfinite
 
 from evaluator.records import Decision, Interval
 
+SLOWED = 0.02
+"""Relative slow-down of the champion that is noise in any case; twice the floor is as well."""
+
 
 def noise_floor(interval: Interval) -> float:
     """Relative difference that identical sources stay within: the far end of an A/A's rho interval from 1."""
     return max(interval.high - 1.0, 1.0 - interval.low, 0.0)
 
 
-def decide(*, rho: float, rho_ci: Interval, rho_wall: float, rho_wall_ci: Interval, floor: float) -> tuple[Decision, str]:
+def decide(
+    *, rho: float, rho_ci: Interval, rho_wall: float, rho_wall_ci: Interval, floor: float, slowed: float = 1.0
+) -> tuple[Decision, str]:
     """Decide one A/B; rho = t_candidate / t_champion, `floor` a relative difference (0.01 is 1 %).
 
     FASTER needs the upper end of rho's interval by events below 1 - floor, and a wall interval that
-    excludes 1 and contains the events' rho. SLOWER is the mirror image. Anything else is UNRESOLVED.
+    excludes 1 and contains the events' rho; and a champion that took, beside the candidate, hardly more
+    than `slowed` = 1 times what it took alone. SLOWER is the mirror image. Anything else is UNRESOLVED.
     """
     _check(rho, rho_ci, rho_wall, rho_wall_ci, floor)
     figures = f"rho {_figure(rho, rho_ci)} by events, {_figure(rho_wall, rho_wall_ci)} by the wall, floor {100 * floor:.2f} %"
+    if rho_ci.high < 1.0 - floor and slowed > 1.0 + max(SLOWED, 2 * floor):
+        return Decision.UNRESOLVED, f"the champion took {slowed:.3f} times as long beside the candidate as before it existed: {figures}"
     if rho_ci.high < 1.0 - floor:
         return _confirmed(Decision.FASTER, rho, rho_wall_ci, excludes=rho_wall_ci.high < 1.0, figures=figures)
     if rho_ci.low > 1.0 + floor:

@@ -67,6 +67,14 @@ def test_senseless_arguments_are_refused(arguments, words):
         rule(*arguments)
 
 
+@pytest.mark.parametrize(("slowed", "floor", "decision"), [(1.01, 0.005, "faster"), (1.15, 0.005, "unresolved"), (1.05, 0.03, "faster")])
+def test_a_champion_slowed_by_its_rival_lets_nothing_look_faster(slowed, floor, decision):
+    interval = Interval(low=0.85, high=0.95)
+    decided, words = statistics.decide(rho=0.9, rho_ci=interval, rho_wall=0.9, rho_wall_ci=interval, floor=floor, slowed=slowed)
+    assert decided == decision
+    assert ("before it existed" in words) is (decision == "unresolved")
+
+
 def test_noise_floor_is_the_far_end_of_the_interval():
     assert statistics.noise_floor(Interval(low=0.97, high=1.01)) == pytest.approx(0.03)
     assert statistics.noise_floor(Interval(low=1.002, high=1.01)) == pytest.approx(0.01)
