@@ -32,6 +32,8 @@ START_TIMEOUT_S = 120.0
 FILES_INSIDE = "/subject"
 LOG_LIMIT = 16_000
 MEMORY_EVERY_S = 0.1
+ALL_CALLS = 10
+"""All timed calls of a candidate together may take this many times what a single one may."""
 
 
 T = TypeVar("T")
@@ -75,6 +77,7 @@ class Runner:
         self._closed = False
         self._connected = False
         self._memory_seen = 0.0
+        self._called_us = 0.0
 
     def load(
         self, *, path: str, entry: str, style: str, threads: int, extensions: str | None, triton: bool = False, blank: bool = False
@@ -128,6 +131,9 @@ class Runner:
             raise self._failure(Status.RUNTIME_ERROR, f"the process ended during a call: {self._ending()}") from error
         except EarlyEcho as error:
             raise self._failure(Status.TAMPERED, str(error)) from error
+        self._called_us += call.wall_us
+        if self.charged and self._called_us > ALL_CALLS * self._timeout_s * 1e6:
+            raise self._failure(Status.TIMEOUT, f"its calls took more than {ALL_CALLS * self._timeout_s:.0f} s altogether")
         if call.code == layout.RAISED:
             text = self.mailbox.text()
             raise self._failure(Status.RUNTIME_ERROR, f"forward raised {_last_line(text)}", log=text)

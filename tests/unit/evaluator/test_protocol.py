@@ -304,7 +304,7 @@ def test_counterbalanced_orders_are_balanced_and_shuffled() -> None:
 def test_the_last_call_of_a_block_is_always_verified() -> None:
     assert all(blocks.verify_now(last=True) for _ in range(100))
     drawn = sum(blocks.verify_now(last=False) for _ in range(2000))
-    assert 250 < drawn < 550
+    assert 850 < drawn < 1150
 
 
 def test_quiet_voids_a_pair_and_names_who_makes_it_unquiet() -> None:
