@@ -18,13 +18,15 @@ from types import TracebackType
 from evaluator.errors import EnvironmentFault
 
 LOOK_EVERY_S = 0.5
+SHARED = Path("/tmp")
+"""The same for every user and whatever TMPDIR says: one device is one lease. Two judges at real-time priority would starve each other."""
 
 
 class DeviceLease:
     """The lock of one device."""
 
     def __init__(self, device: str, *, waiting: Callable[[], None], directory: Path | None = None) -> None:
-        self._path = (directory or Path(tempfile.gettempdir())) / f"ratchet-device-{device.replace(':', '-')}.lock"
+        self._path = (directory or _shared()) / f"ratchet-device-{device.replace(':', '-')}.lock"
         self._waiting = waiting
         self._descriptor = -1
 
@@ -60,3 +62,7 @@ def _open(path: Path) -> int:
         descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         os.fchmod(descriptor, 0o644)
         return descriptor
+
+
+def _shared() -> Path:
+    return SHARED if os.access(SHARED, os.W_OK) else Path(tempfile.gettempdir())

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -105,6 +106,11 @@ def test_a_lease_is_by_device(tmp_path):
         DeviceLease("cuda:1", waiting=lambda: pytest.fail("waited"), directory=tmp_path),
     ):
         assert sorted(p.name for p in tmp_path.iterdir()) == ["ratchet-device-cuda-0.lock", "ratchet-device-cuda-1.lock"]
+
+
+def test_a_directory_for_temporary_files_makes_no_second_device(monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert DeviceLease("cpu", waiting=lambda: None)._path == Path("/tmp/ratchet-device-cpu.lock")
 
 
 def test_a_lock_that_cannot_be_opened_is_named(tmp_path):
