@@ -116,8 +116,8 @@ class Setting:
         return self._bench
 
     def fit_snapshot(self, bench: Bench, case: CaseInfo) -> None:
-        """Give the bench a snapshot page that holds one call's outputs, or its inputs."""
-        needed = max(case.output_bytes, case.input_bytes, 4096)
+        """Give the bench a snapshot page that holds one call's outputs, or its inputs; an answer of a wider dtype too, so that it is named."""
+        needed = max(2 * case.output_bytes, case.input_bytes, 4096)
         if bench.snapshot is None or bench.snapshot.size < needed:
             bench.snapshot = Snapshot(needed)
             self.stack.callback(bench.snapshot.close)
