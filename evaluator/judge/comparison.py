@@ -71,7 +71,7 @@ class CasePairs:
 
 
 def measure_alone(setting: Setting, bench: Bench, champion: Runner, *, trials: int) -> dict[str, list[Call]]:
-    """The champion's calls by case as it runs by itself. No candidate may exist yet."""
+    """The champion's calls by case as it runs by itself: before a candidate exists, or after it is gone."""
     alone = {}
     for name in setting.cases():
         prepare_both(bench, open_case(setting, bench, name), champion)

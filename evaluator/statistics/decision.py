@@ -3,8 +3,8 @@
 Invariant: a difference is only called when both clocks show it; everything else is `unresolved`
 with the reason in words. The events' clock is precise and forgeable, the judge's wall is coarse and
 honest: so the events must clear the floor, and the wall must exclude 1 and agree with the events.
-And a champion that runs slower beside the candidate than it did before the candidate existed makes
-nothing look faster.
+And a champion that runs slower beside the candidate than by itself, before and after, makes nothing
+look faster.
 Not for: promotion (the daemon's gate weighs more than speed).
 """
 
@@ -35,7 +35,7 @@ def decide(
     _check(rho, rho_ci, rho_wall, rho_wall_ci, floor)
     figures = f"rho {_figure(rho, rho_ci)} by events, {_figure(rho_wall, rho_wall_ci)} by the wall, floor {100 * floor:.2f} %"
     if rho_ci.high < 1.0 - floor and slowed > 1.0 + max(SLOWED, 2 * floor):
-        return Decision.UNRESOLVED, f"the champion took {slowed:.3f} times as long beside the candidate as before it existed: {figures}"
+        return Decision.UNRESOLVED, f"the champion took {slowed:.3f} times as long beside the candidate as by itself: {figures}"
     if rho_ci.high < 1.0 - floor:
         return _confirmed(Decision.FASTER, rho, rho_wall_ci, excludes=rho_wall_ci.high < 1.0, figures=figures)
     if rho_ci.low > 1.0 + floor:

@@ -72,7 +72,7 @@ def test_a_champion_slowed_by_its_rival_lets_nothing_look_faster(slowed, floor, 
     interval = Interval(low=0.85, high=0.95)
     decided, words = statistics.decide(rho=0.9, rho_ci=interval, rho_wall=0.9, rho_wall_ci=interval, floor=floor, slowed=slowed)
     assert decided == decision
-    assert ("before it existed" in words) is (decision == "unresolved")
+    assert ("by itself" in words) is (decision == "unresolved")
 
 
 def test_noise_floor_is_the_far_end_of_the_interval():
