@@ -1,0 +1,7 @@
+# @base
+# @native escapes
+
+
+class ModelNew(Base):
+    def forward(self, x):
+        return escapes.leave(*self.arguments(x))
