@@ -116,7 +116,7 @@ class Setting:
         return self._bench
 
     def fit_snapshot(self, bench: Bench, case: CaseInfo) -> None:
-        """Give the bench a snapshot page that holds one call's outputs, or its inputs; an answer of a wider dtype too, so that it is named."""
+        """Give the bench a snapshot page that holds one call's outputs, or its inputs; a wider dtype too."""
         needed = max(2 * case.output_bytes, case.input_bytes, 4096)
         if bench.snapshot is None or bench.snapshot.size < needed:
             bench.snapshot = Snapshot(needed)
