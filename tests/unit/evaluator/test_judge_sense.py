@@ -123,7 +123,7 @@ def test_a_job_file_is_read_back(tmp_path):
 def test_a_file_that_is_no_job_is_named(tmp_path, raw, words):
     path = tmp_path / "job.json"
     path.write_bytes(raw)
-    with pytest.raises(UsageError, match="job.json") as caught:
+    with pytest.raises(UsageError, match=r"job\.json") as caught:
         read_job(path)
     assert words in caught.value.message
 
