@@ -137,6 +137,16 @@ def test_events_far_below_the_wall_are_tampered():
     assert caught.value.status is Status.TAMPERED
 
 
+def test_a_machine_that_interrupts_both_sides_makes_no_tampering():
+    interrupted, plain = [call(100.0, wall=900.0)] * 3, [call(100.0)] * 3
+    cand = [interrupted, interrupted, interrupted, plain]
+    found = report(clock([interrupted, interrupted, plain, plain], cand))
+    assert found.flags == ("clocks disagree on one: the wall decides",)
+    assert found.timings[0].cand_us == 880.0
+    with pytest.raises(Refusal, match="grossly"):
+        report(clock([interrupted, plain, plain, plain], cand))
+
+
 def test_events_far_above_the_wall_only_hurt_the_candidate():
     found = report(clock([[100.0] * 3] * 4, [[call(500.0, wall=70.0)] * 3] * 4))
     assert found.timings[0].cand_us == 500.0
