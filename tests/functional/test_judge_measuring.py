@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from judge_samples import Judge, cache_directory, scan_model, write_module
+from judge_samples import MeasuringJudge, cache_directory, scan_model, write_module
 
 from evaluator.protocol.overhead import Overhead
 from evaluator.records import Decision, Status
@@ -16,7 +16,7 @@ SHORT = ("short",)
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory):
-    return Judge(cache_directory(tmp_path_factory), "builtin:scan")
+    return MeasuringJudge(cache_directory(tmp_path_factory), "builtin:scan")
 
 
 @pytest.fixture(scope="module")
