@@ -318,7 +318,15 @@ def test_a_signal_ends_the_judge_and_everything_it_started(
     files.mkdir()
     environment = {**home, "RATCHET_JUDGE": f"{sys.executable} {judge}", "TMPDIR": str(files)}
     command = [*RATCHET, "check", "builtin:scan", str(candidate)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    # Whoever runs the tests may ignore hang-ups (nohup): the command is to see the signal as it is by default.
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=lambda: signal.signal(sent, signal.SIG_DFL if sent is not signal.SIGINT else signal.default_int_handler),
+    ) as process:
         assert process.stderr is not None
         pids = [int(word) for word in process.stderr.readline().split()[1:]]
         process.send_signal(sent)
