@@ -31,6 +31,11 @@ class CpuDevice:
     name: str = "cpu"
     slots: int = SLOTS
 
+    def take_over(self, pid: int) -> None:
+        """Put every thread of a stopped process on the measuring cores; it cannot change that itself."""
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            os.sched_setaffinity(int(thread), self.device_cores)
+
     def context(self) -> dict[str, Any]:
         """State that belongs into every record."""
         return {

@@ -19,6 +19,7 @@ def check(setting: Setting) -> Evaluation:
     """Correctness of the job's candidate on every case; raises its refusal."""
     bench = setting.bench()
     prepared = prepare_candidate(setting, bench)
+    setting.spares().expect(2)  # candidate and blanked
     with closing(setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")) as candidate:
         checks = check_candidate(setting, bench, prepared, candidate)
     return Evaluation(

@@ -16,7 +16,7 @@ from evaluator.judge.outcome import Refusal
 from evaluator.judge.report import evaluation
 from evaluator.judge.runner import Runner
 from evaluator.judge.setting import Setting
-from evaluator.judge.timing import CaseClock, calibrate, interleave
+from evaluator.judge.timing import CaseClock, calibrate, calibrate_again, interleave
 from evaluator.judge.trial import Bench
 from evaluator.judge.trusted import CaseInfo
 from evaluator.protocol import blocks
@@ -31,6 +31,7 @@ def evaluate(setting: Setting) -> Evaluation:
     """Measure the job's candidate."""
     assert setting.job.candidate is not None
     scan_source(setting, setting.job.candidate)
+    setting.spares().expect(2 if setting.calibration else 3)  # candidate and blanked, and the reference where it is not there
     bench = setting.bench(before_opening=setting.reference)
     prepared = prepare_candidate(setting, bench)
     if prepared.interpreted:
@@ -51,6 +52,11 @@ def evaluate(setting: Setting) -> Evaluation:
                 progress=partial(setting.progress, "timing", f"case {name}"),
             )
         require_unchanged(candidate)
+    for name, clock in clocks.items():
+        if clock.slowed() > 1.0:
+            setting.progress("timing", f"reference alone again, case {name}")
+            prepare(bench, reference, open_case(setting, bench, name))
+            calibrate_again(bench, clock, reference)
     setting.progress("verdict")
     report = evaluation(list(clocks.values()), checks, seed=blocks.seed(), reused_buffers=bench.reused_buffers - seen)
     return replace(report, flags=(*prepared.flags, *report.flags))

@@ -11,12 +11,16 @@ from typing import Any
 from evaluator.judge.outcome import Refusal
 from evaluator.judge.timing import CaseClock
 from evaluator.protocol.clock import Call
+from evaluator.protocol.overhead import Overhead
 from evaluator.records import CaseCheck, CaseTiming, Evaluation, Interval, Status
+from evaluator.runner import layout
 from evaluator.statistics import Agreement, CaseBlocks, Ruling, audit_blocks, geomean, geomean_speedup, mean_speedup, speedup
 
 SCORE_CAP = 10.0
 INTERRUPTED = 3
 """A candidate's clocks disagree grossly on so many times the reference's blocks before it is its doing."""
+SLOWED = 1.05
+"""From here on a reference that was slower beside the candidate than alone is worth a word."""
 SMALLEST_US = 1e-3
 """A trial below a nanosecond cannot be: it is kept at that, so that no aggregate is pulled to zero."""
 
@@ -26,7 +30,7 @@ def evaluation(clocks: list[CaseClock], checks: list[CaseCheck], *, seed: int, r
     timings = [case_timing(clock, seed=seed) for clock in clocks]
     overall = geomean_speedup([case_blocks(clock) for clock in clocks], seed=seed)
     bound = geomean([t.speedup_bound for t in timings])
-    flags = _flags(timings, overall.value, overall.interval, bound, reused_buffers)
+    flags = [*_flags(timings, overall.value, overall.interval, bound, reused_buffers), *_slowed(clocks)]
     return Evaluation(
         correct=True,
         fast1=overall.interval.low >= 1.0,
@@ -99,12 +103,25 @@ def raw_trials(clock: CaseClock, seed: int) -> dict[str, Any]:
     return {
         "ref": [[_pair(c) for c in block] for block in clock.reference],
         "cand": [[_pair(c) for c in block] for block in clock.candidate],
-        "alone": [_pair(c) for c in clock.alone],
+        "before": [_pair(c) for c in clock.before],
+        "after": [_pair(c) for c in clock.after],
         "overhead_before": _rounded(clock.overhead.before),
         "overhead_interleaved": _rounded(clock.overhead.interleaved),
         "bare": _rounded(clock.overhead.bare),
         "seed": seed,
     }
+
+
+def read_trials(case: str, trials: dict[str, Any]) -> CaseClock:
+    """The clock of a case from what `raw_trials` kept of it, for everything that its figures rest on."""
+    return CaseClock(
+        case,
+        overhead=Overhead(before=trials["overhead_before"], interleaved=trials["overhead_interleaved"], bare=trials["bare"]),
+        before=_calls(trials["before"]),
+        after=_calls(trials["after"]),
+        reference=[_calls(block) for block in trials["ref"]],
+        candidate=[_calls(block) for block in trials["cand"]],
+    )
 
 
 def _flags(timings: list[CaseTiming], value: float, interval: Interval, bound: float, reused_buffers: int) -> list[str]:
@@ -121,6 +138,14 @@ def _flags(timings: list[CaseTiming], value: float, interval: Interval, bound: f
     return flags
 
 
+def _slowed(clocks: list[CaseClock]) -> list[str]:
+    return [
+        f"case {clock.case}: the reference took {clock.slowed():.2f} times as long beside the candidate as alone: alone counts"
+        for clock in clocks
+        if clock.slowed() > SLOWED
+    ]
+
+
 def _blocks(clock: CaseClock, blocks: list[list[Call]]) -> list[list[float]]:
     return [[max(SMALLEST_US, t) for t in clock.trial_us(block)] for block in blocks]
 
@@ -129,6 +154,10 @@ def _median(blocks: Any) -> float:
     values = sorted(t for block in blocks for t in block)
     middle = len(values) // 2
     return float(values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2)
+
+
+def _calls(pairs: list[list[float]]) -> list[Call]:
+    return [Call(event_us=event, wall_us=wall, code=layout.OK) for event, wall in pairs]
 
 
 def _pair(call: Call) -> list[float]:

@@ -27,12 +27,8 @@ def robustness(setting: Setting) -> Robustness:
     """Run every part; each in a fresh process, so that one failure does not hide another."""
     bench = setting.bench()
     prepared = prepare_candidate(setting, bench)
-    parts = [
-        _part(setting, bench, prepared, "many seeds", _many_seeds),
-        _part(setting, bench, prepared, "repeated calls", _repeated_calls),
-        _part(setting, bench, prepared, "input mutation", _input_mutation),
-        _part(setting, bench, prepared, "sizes", _sizes),
-    ]
+    setting.spares().expect(len(PARTS))
+    parts = [_part(setting, bench, prepared, name, tests) for name, tests in PARTS.items()]
     return Robustness(passed=all(p.passed for p in parts), parts=tuple(parts), not_checked=NOT_CHECKED)
 
 
@@ -89,3 +85,6 @@ def _sizes(setting: Setting, bench: Bench, runner: Runner) -> int:
     for name in names:
         check_case(bench, runner, open_case(setting, bench, name), seeds=2, calls=2)
     return 4 * len(names)
+
+
+PARTS = {"many seeds": _many_seeds, "repeated calls": _repeated_calls, "input mutation": _input_mutation, "sizes": _sizes}

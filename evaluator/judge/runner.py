@@ -8,28 +8,24 @@ Not for: choosing inputs, or judging outputs.
 from __future__ import annotations
 
 import os
-import socket
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evaluator.devices.cpu import raise_priority
 from evaluator.judge import replies
 from evaluator.judge.outcome import Infrastructure, Refusal
+from evaluator.judge.spares import FILES_INSIDE, Spare
 from evaluator.judge.trusted import CaseInfo, PoolInfo, Weights
-from evaluator.protocol.channel import Channel, Gone, Raised, Silent, Unasked
+from evaluator.protocol.channel import Gone, Raised, Silent, Unasked
 from evaluator.protocol.clock import Call, CallDied, CallTimeout, timed_call
-from evaluator.protocol.freeze import Freezer, NotStopping, Stirred
-from evaluator.protocol.mailbox import BadAnswer, EarlyEcho, Mailbox, OutputPlace
-from evaluator.protocol.memory import Snapshot, Unreadable, open_memory
+from evaluator.protocol.freeze import NotStopping, Stirred
+from evaluator.protocol.mailbox import BadAnswer, EarlyEcho, OutputPlace
+from evaluator.protocol.memory import Snapshot, Unreadable
 from evaluator.records import Status
 from evaluator.runner import layout
-from evaluator.sandbox.process import SandboxProcess
 
-START_TIMEOUT_S = 120.0
-FILES_INSIDE = "/subject"
 LOG_LIMIT = 16_000
 MEMORY_EVERY_S = 0.1
 ALL_CALLS = 10
@@ -38,9 +34,6 @@ ALL_CALLS = 10
 
 T = TypeVar("T")
 
-Start = Callable[[list[int]], SandboxProcess]
-"""Starts the runner program in a sandbox with these descriptors (control, request page, answer page)."""
-
 
 class Runner:
     """One sandboxed runner process."""
@@ -48,9 +41,9 @@ class Runner:
     def __init__(
         self,
         name: str,
-        start: Start,
+        spare: Spare,
+        settle: Callable[[], None],
         *,
-        files: Path,
         timeout_s: float,
         reference: bool = False,
         compiled: bool = False,
@@ -60,22 +53,19 @@ class Runner:
         self.reference = reference
         self.charged = charged and not reference
         """Whether its failures are the candidate's; the reference's and a champion's are infrastructure."""
-        self._files = files
+        self.files = spare.files
+        self.process = spare.process
+        self.mailbox = spare.mailbox
+        self._spare = spare
+        self._settle = settle
+        self._channel = spare.channel
         self._compiled = compiled
         self._loading: dict[str, Any] = {}
         self._timeout_s = timeout_s
-        self.mailbox = Mailbox()
-        ours, theirs = socket.socketpair()
-        descriptors = [theirs.fileno(), self.mailbox.request_fd, self.mailbox.answer_fd]
-        self.process = start(descriptors)
-        theirs.close()
-        self._channel = Channel(ours)
         self._addresses: list[list[int]] = []
         self._layout: list[dict[str, Any]] = []
         self._declared: int | None = None
         self._serving = False
-        self._closed = False
-        self._connected = False
         self._memory_seen = 0.0
         self._called_us = 0.0
 
@@ -121,12 +111,15 @@ class Runner:
 
     def call(self, operation: int = layout.CALL, *, slot: int = 0, timeout_s: float | None = None) -> Call:
         """One timed call; enters the mailbox loop where needed."""
+        deadline_s = timeout_s or self._timeout_s
         if not self._serving:
             self._enter()
         try:
-            call = timed_call(self.mailbox, self._freezer, operation, slot=slot, timeout_s=timeout_s or self._timeout_s, alive=self._alive)
+            call = timed_call(
+                self.mailbox, self._spare.freezer, operation, slot=slot, timeout_s=timeout_s or self._timeout_s, alive=self._alive
+            )
         except CallTimeout as error:
-            raise self._failure(Status.TIMEOUT, f"no answer within {timeout_s or self._timeout_s:.0f} s") from error
+            raise self._failure(Status.TIMEOUT, f"no answer within {deadline_s:.0f} s") from error
         except CallDied as error:
             raise self._failure(Status.RUNTIME_ERROR, f"the process ended during a call: {self._ending()}") from error
         except EarlyEcho as error:
@@ -145,7 +138,7 @@ class Runner:
         """Copy the last call's outputs out of the stopped runner."""
         try:
             places = self.mailbox.outputs()
-            offsets = snapshot.take(self._memory, [(p.address, p.nbytes) for p in places])
+            offsets = snapshot.take(self._spare.memory, [(p.address, p.nbytes) for p in places])
         except BadAnswer as error:
             raise self._failure(Status.TAMPERED, f"the answer page holds {error}") from error
         except Unreadable as error:
@@ -160,7 +153,7 @@ class Runner:
             if item["kind"] == "tensor" and item["elements"]
         ]
         try:
-            return snapshot.take(self._memory, ranges)
+            return snapshot.take(self._spare.memory, ranges)
         except Unreadable as error:
             raise self._failure(Status.TAMPERED, f"the inputs were unmapped: {error}") from error
 
@@ -197,40 +190,20 @@ class Runner:
 
     def bare_cycle_us(self) -> float:
         """Wake and stop without any call."""
-        start = self._freezer.resume()
-        self._freezer.stop()
-        return (self._freezer.confirm() - start) / 1e3
+        start = self._spare.freezer.resume()
+        self._spare.freezer.stop()
+        return (self._spare.freezer.confirm() - start) / 1e3
 
     def close(self) -> None:
         """Kill the whole sandbox and verify that it is gone. Does nothing the second time."""
-        if self._closed:
-            return
-        self._closed = True
-        self._channel.close()
-        self.process.kill()
-        if self._connected:
-            self._freezer.close()
-            os.close(self._memory)
-        self.mailbox.close()
+        self._spare.close()
 
     def _write_reference(self, case: CaseInfo) -> str:
-        folder = Path(tempfile.mkdtemp(prefix="case-", dir=self._files))
+        folder = Path(tempfile.mkdtemp(prefix="case-", dir=self.files))
         folder.chmod(0o755)
         for name, text in case.files.items():
             (folder / name).write_text(text, encoding="utf-8")
         return f"{FILES_INSIDE}/{folder.name}/reference.py"
-
-    def _connect(self) -> None:
-        """Wait until the process is up, then stop it; its start is left to overlap with other work."""
-        if self._connected:
-            return
-        ready = self._answered("start", lambda: self._channel.answer("start", timeout_s=START_TIMEOUT_S))
-        pid = _host_pid(self.process, self._read(lambda: replies.number(ready, "ready")))
-        raise_priority(pid)
-        self._freezer = Freezer(pid)
-        self._memory = open_memory(pid)
-        self._connected = True
-        self._stop()
 
     def _enter(self) -> None:
         self._answered("serve", self._send_serve)
@@ -241,7 +214,7 @@ class Runner:
         return {}
 
     def _ask(self, op: str, *, descriptors: list[int] | None = None, **fields: Any) -> dict[str, Any]:
-        self._connect()
+        self._settle()
         self.leave()
         self._resume()
         answer = self._answered(op, lambda: self._channel.ask(op, timeout_s=self._timeout_s, descriptors=descriptors or (), **fields))
@@ -270,14 +243,14 @@ class Runner:
 
     def _stop(self) -> None:
         try:
-            self._freezer.stop()
-            self._freezer.confirm()
+            self._spare.freezer.stop()
+            self._spare.freezer.confirm()
         except NotStopping as error:
             raise self._failure(Status.RUNTIME_ERROR, f"{error}: {self._ending()}") from error
 
     def _resume(self) -> None:
         try:
-            self._freezer.resume()
+            self._spare.freezer.resume()
         except Stirred as error:
             raise self._failure(Status.TAMPERED, str(error)) from error
         except NotStopping as error:
@@ -300,15 +273,6 @@ class Runner:
         if not self.charged:
             return Infrastructure(f"the runner `{self.name}`: {message}", log=log)
         return Refusal(status, message, log=log)
-
-
-def _host_pid(process: SandboxProcess, inside: int) -> int:
-    """The host's number of the process that calls itself `inside` in its own namespace."""
-    for pid in process.members():
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("NSpid:") and int(line.split()[-1]) == inside:
-                return pid
-    raise Infrastructure("the runner's process was not found")
 
 
 def _place(place: OutputPlace, offset: int) -> dict[str, Any]:

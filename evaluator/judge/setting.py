@@ -7,7 +7,7 @@ Not for: the order of a job's steps.
 from __future__ import annotations
 
 import os
-import tempfile
+import shutil
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 from evaluator.devices.cpu import CpuDevice
 from evaluator.devices.lease import DeviceLease
 from evaluator.gate import imports_module
-from evaluator.judge.runner import FILES_INSIDE, Runner, Start
+from evaluator.judge.runner import Runner
+from evaluator.judge.spares import EXTENSIONS_INSIDE, FILES_INSIDE, Spares
 from evaluator.judge.trial import Bench
 from evaluator.judge.trusted import CaseInfo, TrustedProcess
+from evaluator.judge.workplace import workplace
 from evaluator.protocol.memory import Snapshot
 from evaluator.records import Job, Progress
 from evaluator.sandbox.command import Bind, Profile, SandboxInfo
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 
 RUNNER = Path(__file__).resolve().parents[1] / "runner"
 RUNNER_INSIDE = "/ratchet/lib/evaluator/runner"
-EXTENSIONS_INSIDE = "/extensions"
 TIMEOUT_S = 60.0
 CANDIDATE_FILE = "candidate.py"
 RUNNER_ENVIRONMENT = {
@@ -72,11 +73,12 @@ class Setting:
     _device_since: float | None = None
     _bench: Bench | None = None
     _reference: Runner | None = None
+    _spares: Spares | None = None
     calibration: tuple[Runner, dict[str, CaseClock]] | None = None
     """The reference's runner and what it gave before any candidate existed."""
 
     def __post_init__(self) -> None:
-        self.work = Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="ratchet-job-")))
+        self.work = self.stack.enter_context(workplace())
 
     def __enter__(self) -> Setting:
         return self
@@ -130,27 +132,30 @@ class Setting:
         return self._reference
 
     def reference_runner(self, *, name: str = "reference", profile: Profile = "run", compiled: bool = False) -> Runner:
-        """Start the reference in a sandbox of its own: the same program as a candidate's."""
-        files = self._folder(name)
-        runner = Runner(name, self._start(files, None, profile), files=files, timeout_s=self.timeout_s, reference=True, compiled=compiled)
+        """The reference in a sandbox of its own: the same program as a candidate's."""
+        spares = self.spares()
+        runner = Runner(name, spares.take(profile), spares.settle, timeout_s=self.timeout_s, reference=True, compiled=compiled)
         self.stack.callback(runner.close)
         runner.will_load(entry=self.problem.reference_entry, style=self.style, threads=self.threads)
         return runner
 
     def candidate_runner(self, bench: Bench, build: Build, source: str, *, name: str, blank: bool = False, charged: bool = True) -> Runner:
-        """Start a candidate in its sandbox. The caller closes it, or the job's end does."""
-        files = self._folder(name)
-        for file, text in {**bench.candidate_files, CANDIDATE_FILE: source}.items():
-            (files / file).write_text(text, encoding="utf-8")
-        runner = Runner(name, self._start(files, build.directory, "run"), files=files, timeout_s=self.timeout_s, charged=charged)
+        """A candidate in its sandbox. The caller closes it, or the job's end does."""
+        spares = self.spares()
+        spare = spares.take()
+        runner = Runner(name, spare, spares.settle, timeout_s=self.timeout_s, charged=charged)
         self.stack.callback(runner.close)
-        extensions = EXTENSIONS_INSIDE if build.directory is not None else None
+        for file, text in {**bench.candidate_files, CANDIDATE_FILE: source}.items():
+            (spare.files / file).write_text(text, encoding="utf-8")
+        if build.directory is not None:
+            shutil.copytree(build.directory, spare.extensions, dirs_exist_ok=True)
+            spare.extensions.chmod(0o755)
         runner.load(
             path=f"{FILES_INSIDE}/{CANDIDATE_FILE}",
             entry=self.problem.entry,
             style=self.style,
             threads=self.threads,
-            extensions=extensions,
+            extensions=EXTENSIONS_INSIDE if build.directory is not None else None,
             triton=imports_module(source, "triton"),
             blank=blank,
         )
@@ -166,42 +171,30 @@ class Setting:
         """Threads of every runner: one per measuring core."""
         return len(self.device.device_cores)
 
-    def _hold_device(self) -> None:
-        """Take the device's lease with the first runner; it is kept until the job's end."""
-        if self._device_since is None:
-            waiting = "another measurement holds the device"
-            self.stack.enter_context(DeviceLease(self.device.name, waiting=lambda: self.progress("lease", waiting)))
-            self._device_since = time.monotonic()
-
     @property
     def environment(self) -> dict[str, str]:
         """What a runner's sandbox adds to its environment."""
         return {**RUNNER_ENVIRONMENT, "OMP_NUM_THREADS": str(self.threads)}
 
-    def _folder(self, name: str) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.work))
-        folder.chmod(0o755)  # the sandbox runs as another user where the judge is root
-        return folder
+    def spares(self) -> Spares:
+        """The runners that are started ahead. The device's lease is taken with the first and kept until the job's end."""
+        if self._spares is None:
+            waiting = "another measurement holds the device"
+            self.stack.enter_context(DeviceLease(self.device.name, waiting=lambda: self.progress("lease", waiting)))
+            self._device_since = time.monotonic()
+            self._spares = Spares(self._launch, self.device, self.work)
+            self.stack.callback(self._spares.close)
+        return self._spares
 
-    def _start(self, files: Path, extensions: Path | None, profile: Profile) -> Start:
-        binds = [Bind(source=RUNNER, target=RUNNER_INSIDE), Bind(source=files, target=FILES_INSIDE)]
-        if extensions is not None:
-            binds.append(Bind(source=extensions, target=EXTENSIONS_INSIDE))
-
+    def _launch(self, profile: Profile, descriptors: list[int], binds: list[Bind]) -> SandboxProcess:
         interpreter = [str(current_layout().python)] if profile == "build" else []
-
-        self._hold_device()
-
-        def start(descriptors: list[int]) -> SandboxProcess:
-            return SandboxProcess.start(
-                [*interpreter, f"{RUNNER_INSIDE}/__main__.py", *map(str, descriptors)],
-                sandbox=self.sandbox,
-                profile=profile,
-                affinity=self.device.device_cores,
-                limits=runner_limits(),
-                pass_fds=descriptors,
-                binds=binds,
-                env=self.environment,
-            )
-
-        return start
+        return SandboxProcess.start(
+            [*interpreter, f"{RUNNER_INSIDE}/__main__.py", *map(str, descriptors)],
+            sandbox=self.sandbox,
+            profile=profile,
+            affinity=(*self.device.judge_cores, *self.device.device_cores),
+            limits=runner_limits(),
+            pass_fds=descriptors,
+            binds=[Bind(source=RUNNER, target=RUNNER_INSIDE), *binds],
+            env=self.environment,
+        )

@@ -2,7 +2,8 @@
 
 Before any candidate exists the reference is timed alone and the overhead and the canary are
 calibrated. Then blocks of both sides alternate in random size and order; a pair of blocks that was
-not quiet is void before its times are read. The faster of the two reference figures counts.
+not quiet is void before its times are read. Where the reference was slower beside the candidate than
+alone before, it is timed alone again afterwards, and the faster of alone and interleaved counts.
 Not for: statistics (`evaluator.statistics`) or for the verdict on a whole job.
 """
 
@@ -39,15 +40,17 @@ class CaseClock:
     case: str
     overhead: Overhead = field(default_factory=Overhead)
     quiet: Quiet = field(default_factory=Quiet)
-    alone: list[Call] = field(default_factory=list)
-    """The reference before any candidate exists."""
+    before: list[Call] = field(default_factory=list)
+    """The reference alone, before any candidate exists."""
+    after: list[Call] = field(default_factory=list)
+    """The same when the candidate is gone; only where it was slower beside it than before."""
     reference: list[list[Call]] = field(default_factory=list)
     candidate: list[list[Call]] = field(default_factory=list)
 
     def fresh(self) -> CaseClock:
         """The calibration alone, for another candidate of the same lease."""
         overhead = Overhead(before=self.overhead.before, bare=self.overhead.bare)
-        return CaseClock(self.case, overhead=overhead, quiet=Quiet(calibration=self.quiet.calibration), alone=self.alone)
+        return CaseClock(self.case, overhead=overhead, quiet=Quiet(calibration=self.quiet.calibration), before=self.before)
 
     def trial_us(self, calls: list[Call]) -> list[float]:
         """max(event, wall - overhead) of each call."""
@@ -55,8 +58,18 @@ class CaseClock:
         return [max(call.event_us, call.wall_us - overhead) for call in calls]
 
     def alone_us(self) -> float | None:
-        """Median trial of the reference before any candidate existed."""
-        return float(np.median(self.trial_us(self.alone))) if self.alone else None
+        """Median trial of the reference while no candidate exists: the slower of before and after.
+
+        A machine that has become slower since is slower afterwards as well; a candidate that slows the reference is gone by then.
+        """
+        medians = [float(np.median(self.trial_us(calls))) for calls in (self.before, self.after) if calls]
+        return max(medians) if medians else None
+
+    def slowed(self) -> float:
+        """How many times as long the reference took beside the candidate as alone."""
+        beside = [t for block in self.reference for t in self.trial_us(block)]
+        alone = self.alone_us()
+        return float(np.median(beside)) / alone if alone else 1.0
 
     def wall_us(self, calls: list[Call]) -> list[float]:
         """wall - overhead of each call: the judge's clock alone."""
@@ -72,8 +85,14 @@ def calibrate(bench: Bench, reference: Runner, case: str, *, trials: int) -> Cas
         clock.overhead.before.append(bench.empty(reference).wall_us)
         clock.overhead.bare.append(reference.bare_cycle_us())
     clock.quiet.calibration = [_canary(reference) for _ in range(CANARIES)]
-    clock.alone = [bench.trial(reference) for _ in range(trials)]
+    clock.before = [bench.trial(reference) for _ in range(trials)]
     return clock
+
+
+def calibrate_again(bench: Bench, clock: CaseClock, reference: Runner) -> None:
+    """Time the constructed reference alone once more. The candidate must be gone."""
+    warm_up(bench, reference)
+    clock.after = [bench.trial(reference) for _ in clock.before]
 
 
 def interleave(

@@ -23,6 +23,7 @@ def compare(setting: Setting) -> Verdict:
     """Symmetric A/B of the job's candidate against its champion (None: the reference)."""
     job = setting.job
     assert job.candidate is not None
+    setting.spares().expect(3 if job.champion else 2)  # the reference, the champion where it is another one, the candidate
     bench = setting.bench(before_opening=setting.reference)
     prepared = prepare_source(setting, bench, job.candidate)
     champion_build = prepare_champion(setting, bench)
@@ -65,6 +66,7 @@ def compare(setting: Setting) -> Verdict:
 
 def floor(setting: Setting) -> Floor:
     """A/A of the job's champion (None: the reference) in two processes."""
+    setting.spares().expect(3)
     bench = setting.bench(before_opening=setting.reference)
     return measure_floor(setting, bench, prepare_champion(setting, bench))
 

@@ -1,7 +1,8 @@
 """`python -m evaluator.runner CONTROL REQUEST ANSWER`: the runner's control loop.
 
 Reads one JSON object a line from the control socket (descriptors ride along), answers one JSON
-object a line. Calls themselves go through the mailbox (`evaluator.runner.serve`).
+object a line. Calls themselves go through the mailbox (`evaluator.runner.serve`). All libraries are imported
+before the first answer, so that a runner can be started before its source is known.
 Not for: use outside a sandbox.
 """
 
@@ -14,15 +15,20 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the mount holds this package alone
 
+import torch
+
+from evaluator.runner import extension
+from evaluator.runner.arena import Arena
 from evaluator.runner.control import Control
+from evaluator.runner.serve import Mailbox, serve
+from evaluator.runner.subject import Subject, read_state
+from evaluator.runner.watch import Watch
 
 
 class Session:
     """The operations of one runner."""
 
     def __init__(self, request: int, answer: int) -> None:
-        from evaluator.runner.serve import Mailbox
-
         self._mailbox = Mailbox(request, answer)
         self._subject: Any = None
         self._arena: Any = None
@@ -30,17 +36,10 @@ class Session:
 
     def load(self, request: dict[str, Any], _: list[int]) -> dict[str, Any]:
         """Import the source with its extensions prepared by the builder."""
-        import torch
-
-        from evaluator.runner.subject import Subject
-        from evaluator.runner.watch import Watch
-
         torch.set_num_threads(request["threads"])
         torch.use_deterministic_algorithms(False)
         self._watch = Watch()
         if request["extensions"]:
-            from evaluator.runner import extension
-
             extension.install_load(request["extensions"], blank=bool(request.get("blank")))
         if request.get("triton"):
             from evaluator.runner import triton_kernels
@@ -59,8 +58,6 @@ class Session:
 
     def state(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Load a reference's state into the model that is there."""
-        from evaluator.runner.subject import read_state
-
         state = read_state(descriptors[0], request["state"], request["state_bytes"])
         for descriptor in descriptors:
             os.close(descriptor)
@@ -68,23 +65,18 @@ class Session:
 
     def inputs(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Map the input slots."""
-        from evaluator.runner.arena import Arena
-
         self._arena = Arena(descriptors[0], slots=request["slots"], slot_bytes=request["slot_bytes"], layout=request["layout"])
         os.close(descriptors[0])
         return {"addresses": self._arena.addresses()}
 
     def serve(self, request: dict[str, Any], _: list[int]) -> dict[str, Any]:
         """Answer the mailbox until LEAVE."""
-        from evaluator.runner.serve import serve
-
         serve(self._mailbox, self._subject.forward, self._arena.slots, declared=request["outputs"])
         return {}
 
     def honesty(self, _: dict[str, Any], __: list[int]) -> dict[str, Any]:
         """What the candidate left changed, and which of its own kernels ran."""
-        extension = sys.modules.get("evaluator.runner.extension")
-        return {"changes": self._watch.changes(), "kernels": extension.call_counts() if extension is not None else {}}
+        return {"changes": self._watch.changes(), "kernels": extension.call_counts()}
 
 
 def main(arguments: list[str]) -> int:

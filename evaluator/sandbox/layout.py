@@ -74,7 +74,7 @@ def masks(prefixes: Iterable[Path]) -> tuple[Path, ...]:
             continue
         if root == own_root and not _is_site(root):
             found.extend(entry for entry in root.iterdir() if entry.is_dir() and not _holds(entry, prefixes))
-        elif (root / "evaluator" / "records.py").is_file():
+        elif (root / "evaluator" / "records" / "__init__.py").is_file():
             found.extend(root / name for name in OUR_PACKAGES if (root / name).is_dir())
     return tuple(sorted(set(found)))
 

@@ -1,8 +1,8 @@
-"""One sandboxed process: started, stopped and continued, read, waited for, and killed with everything in it.
+"""One sandboxed process: started, watched, waited for, and killed with everything in it.
 
 Invariant: after `kill` returns, nothing of the sandbox is left, or it raises; when the starting process dies in any way, so does
 the sandbox (`guardian`).
-Not for: what the process is asked to do.
+Not for: what the process is asked to do, or for stopping it between its calls (`evaluator.protocol.freeze`).
 """
 
 from __future__ import annotations
@@ -25,21 +25,15 @@ from evaluator.sandbox.command import Bind, Profile, SandboxInfo
 from evaluator.sandbox.limits import Limits
 
 KILL_TIMEOUT_S = 20.0
-STOP_TIMEOUT_S = 2.0
 WATCH_EVERY_S = 0.2
-SPINS = 2000
 
 Reason = Literal["exit", "signal", "killed", "memory"]
 
 
 class SandboxError(EvaluatorError):
-    """The sandbox did not do what the evaluation rests on: not stopped, not gone."""
+    """The sandbox did not do what the evaluation rests on: it is not gone."""
 
     code = 3
-
-
-class Unreadable(EvaluatorError):
-    """Memory that the process named is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +72,6 @@ class SandboxProcess:
         self._single = profile == "run"
         self._namespace = tasks.pid_namespace(started.first_pid)
         self._limits = limits
-        self._states: dict[int, tasks.TaskStates] = {}
-        self._memory: int | None = None
         self._ended_by_us: Reason | None = None
         self._closed = False
 
@@ -137,46 +129,6 @@ class SandboxProcess:
     def resident_bytes(self) -> int:
         """Resident memory of everything in the sandbox."""
         return tasks.resident_bytes(self.members())
-
-    def stop(self) -> None:
-        """Stop everything in the sandbox; returns when a pass over every task of it finds none that can run.
-
-        Under `run` there is one process, which cannot be continued from inside, so one clean pass is proof. Raises SandboxError after 2 s.
-        """
-        deadline = time.monotonic() + STOP_TIMEOUT_S
-        self.enforce_memory()
-        spins = 0
-        pids: list[int] = []
-        while not (self._signal_and_look(pids) and (self._single or set(pids) == set(self.members()))):
-            pids = self.members()
-            spins += 1
-            if spins > SPINS:
-                time.sleep(1e-4)
-            if time.monotonic() > deadline:
-                raise SandboxError("a sandboxed process could not be stopped", "the kernel keeps it in a call: try the measurement again")
-
-    def cont(self) -> None:
-        """Let everything in the sandbox run again."""
-        for pid in self.members():
-            self._send(pid, signal.SIGCONT)
-
-    def read_memory(self, address: int, nbytes: int, into: memoryview) -> None:
-        """Copy `nbytes` of the first process's memory at `address` into `into` (bytes, writable, at least as long). Stop it first.
-
-        Raises Unreadable where the range is not mapped.
-        """
-        target = into.cast("B")[:nbytes]
-        try:
-            if self._memory is None:
-                self._memory = os.open(f"/proc/{self.first_pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-            done = 0
-            while done < nbytes:
-                count = os.preadv(self._memory, [target[done:]], address + done)
-                if count == 0:
-                    raise OSError("end of memory")
-                done += count
-        except (OSError, OverflowError, ValueError) as error:
-            raise Unreadable(f"{nbytes} bytes at {address:#x} of the sandboxed process cannot be read: {error}") from error
 
     def wait(self, timeout_s: float) -> Exit | None:
         """Wait until it ends, at most `timeout_s`; None when it still runs. Its memory is watched meanwhile."""
@@ -237,32 +189,6 @@ class SandboxProcess:
             self._ended_by_us = "memory"
             self._send_first(signal.SIGKILL)
 
-    def _signal_and_look(self, pids: Sequence[int]) -> bool:
-        """Whether every one of `pids` is stopped; those that are not are told to."""
-        clean = bool(pids) or self._gone()
-        for pid in pids:
-            states = self._states.setdefault(pid, tasks.TaskStates(pid))
-            if not states.all_stopped():
-                clean = False
-                self._send(pid, signal.SIGSTOP)
-        return clean
-
-    def _send(self, pid: int, number: signal.Signals) -> None:
-        if pid == self.first_pid:
-            self._send_first(number)
-        elif tasks.pid_namespace(pid) == self._namespace:
-            try:
-                descriptor = os.pidfd_open(pid)
-            except ProcessLookupError:
-                return
-            try:
-                if tasks.pid_namespace(pid) == self._namespace:  # again: the number may have been given away before it was held
-                    signal.pidfd_send_signal(descriptor, number)
-            except ProcessLookupError:
-                return
-            finally:
-                os.close(descriptor)
-
     def _send_first(self, number: signal.Signals) -> None:
         try:
             signal.pidfd_send_signal(self._first, number)
@@ -274,11 +200,7 @@ class SandboxProcess:
 
     def _close(self) -> None:
         self._closed = True
-        for states in self._states.values():
-            states.close()
         os.close(self._first)
-        if self._memory is not None:
-            os.close(self._memory)
 
 
 def _ended(pidfd: int, timeout_s: float) -> bool:

@@ -25,7 +25,7 @@ class CaseBlocks:
     ref: Sequence[Sequence[float]]
     cand: Sequence[Sequence[float]]
     alone_us: float | None = None
-    """Median of the reference before any candidate existed; where it is faster than the interleaved one, it counts."""
+    """Median of the reference while no candidate exists; where it is faster than the interleaved one, it counts."""
 
 
 class _Trials:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from judge_samples import MeasuringJudge, cache_directory, scan_model, write_module
 
-from evaluator.protocol.overhead import Overhead
+from evaluator.judge.report import case_blocks, read_trials
 from evaluator.records import Decision, Status
-from evaluator.statistics import CaseBlocks, PairedRatios, geomean, geomean_pairs, geomean_speedup, mean_speedup, pair_ratio, speedup
+from evaluator.statistics import PairedRatios, geomean, geomean_pairs, geomean_speedup, mean_speedup, pair_ratio, speedup
 
 pytestmark = pytest.mark.exclusive
 SHORT = ("short",)
@@ -25,19 +25,6 @@ def honest(judge):
     result = judge("evaluate", scan_model(), trials=12, seeds=1)
     assert result.status is Status.OK, (result.message, result.log)
     return result
-
-
-def kept_blocks(trials):
-    """Trial times by block from what a result keeps."""
-    overhead = Overhead(before=trials["overhead_before"], interleaved=trials["overhead_interleaved"], bare=trials["bare"])
-
-    def times(calls):
-        return [max(1e-3, max(event, wall - overhead.overhead_us())) for event, wall in calls]
-
-    blocks = CaseBlocks(
-        ref=[times(b) for b in trials["ref"]], cand=[times(b) for b in trials["cand"]], alone_us=float(np.median(times(trials["alone"])))
-    )
-    return blocks, overhead
 
 
 def test_an_honest_kernel_is_measured_on_every_case(honest):
@@ -65,7 +52,8 @@ def test_every_reported_figure_comes_again_from_the_kept_trials(honest):
     cases = []
     for timing in report.timings:
         trials = report.trials[timing.case]
-        blocks, overhead = kept_blocks(trials)
+        clock = read_trials(timing.case, trials)
+        blocks, overhead = case_blocks(clock), clock.overhead
         cases.append(blocks)
         again = speedup(blocks, seed=trials["seed"])
         assert (again.value, again.interval) == (timing.speedup, timing.speedup_ci)

@@ -1,12 +1,13 @@
 """From hand-made calls to figures, flags and refusals: the report, the case clock and the pairs of an A/B."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from evaluator.judge.comparison import CasePairs
 from evaluator.judge.outcome import Refusal
-from evaluator.judge.report import audit, case_timing, evaluation
+from evaluator.judge.report import audit, case_timing, evaluation, raw_trials, read_trials
 from evaluator.judge.timing import CaseClock
 from evaluator.judge.verdict import case_ratio
 from evaluator.protocol.clock import Call
@@ -24,7 +25,7 @@ def call(event, wall=None):
     return Call(wall_us=round(event + OVERHEAD, 3) if wall is None else wall, event_us=event, code=layout.OK)
 
 
-def clock(ref, cand, *, alone=(), case="one", overhead=None, voided=0):
+def clock(ref, cand, *, alone=(), again=(), case="one", overhead=None, voided=0):
     """Blocks of event times, or of calls."""
 
     def block(times):
@@ -34,7 +35,8 @@ def clock(ref, cand, *, alone=(), case="one", overhead=None, voided=0):
         case,
         overhead=overhead or Overhead(before=[OVERHEAD] * 5, interleaved=[OVERHEAD] * 3, bare=[15.0] * 5),
         quiet=Quiet(calibration=[5.0], voided=voided),
-        alone=block(alone),
+        before=block(alone),
+        after=block(again),
         reference=[block(b) for b in ref],
         candidate=[block(b) for b in cand],
     )
@@ -95,7 +97,7 @@ def test_the_reported_figures_come_again_from_the_kept_trials():
     def times(blocks):
         return [[max(event, wall - overhead.overhead_us()) for event, wall in block] for block in blocks]
 
-    blocks = CaseBlocks(ref=times(kept["ref"]), cand=times(kept["cand"]), alone_us=sum(t for t in times([kept["alone"]])[0]) / 2)
+    blocks = CaseBlocks(ref=times(kept["ref"]), cand=times(kept["cand"]), alone_us=sum(t for t in times([kept["before"]])[0]) / 2)
     again = geomean_speedup([blocks], seed=kept["seed"])
     assert (again.value, again.interval) == (found.speedup, found.speedup_ci)
 
@@ -177,7 +179,7 @@ def test_a_fresh_clock_keeps_the_calibration_alone():
     used = clock(*TWICE, alone=[100.0], voided=3)
     used.quiet.pairs, used.quiet.after_candidate = 9, 3
     fresh = used.fresh()
-    assert (fresh.case, fresh.alone, fresh.overhead.before, fresh.overhead.bare) == ("one", used.alone, [20.0] * 5, [15.0] * 5)
+    assert (fresh.case, fresh.before, fresh.overhead.before, fresh.overhead.bare) == ("one", used.before, [20.0] * 5, [15.0] * 5)
     assert (fresh.reference, fresh.candidate, fresh.overhead.interleaved) == ([], [], [])
     assert (fresh.quiet.calibration, fresh.quiet.pairs, fresh.quiet.voided, fresh.quiet.after_candidate) == ([5.0], 0, 0, 0)
     fresh.reference.append([call(1.0)])
@@ -189,6 +191,27 @@ def test_a_fresh_clock_keeps_the_calibration_alone():
 def test_a_clock_without_calibration_has_no_figure_alone():
     assert clock(*TWICE).alone_us() is None
     assert clock(*TWICE, alone=[90.0, 100.0]).alone_us() == 95.0
+    assert clock(*TWICE).slowed() == 1.0
+
+
+def test_a_reference_slowed_by_the_candidate_counts_as_fast_as_alone_and_is_named():
+    """Alone it is as fast afterwards as before: what slowed it was the candidate, or went with it."""
+    slowed = report(clock([[140.0] * 4, [140.0] * 4], [[50.0] * 4, [50.0] * 4], alone=[100.0] * 3, again=[101.0] * 3))
+    assert slowed.speedup == 101.0 / 50.0
+    assert slowed.flags[-1] == "case one: the reference took 1.39 times as long beside the candidate as alone: alone counts"
+
+
+def test_a_machine_that_became_slower_for_good_is_nobodys_gain_or_loss():
+    drifted = report(clock([[140.0] * 4, [140.0] * 4], [[70.0] * 4, [70.0] * 4], alone=[100.0] * 3, again=[141.0] * 3))
+    assert drifted.speedup == 2.0
+    assert not [flag for flag in drifted.flags if "beside the candidate" in flag]
+
+
+def test_a_clock_is_read_back_from_its_trials_and_gives_the_same_figures():
+    used = clock([[100.5, 101.25], [99.0, 100.0, 98.5]], [[50.0, 51.5], [49.5]], alone=[97.0], again=[98.0])
+    again = read_trials("one", raw_trials(used, 7))
+    assert (again.reference, again.candidate, again.before, again.after) == (used.reference, used.candidate, used.before, used.after)
+    assert replace(case_timing(again, seed=7), voided=0) == replace(case_timing(used, seed=7), voided=0)
 
 
 def pairs(candidate, champion, *, slot_bias=1.0, count=6, overhead=OVERHEAD):

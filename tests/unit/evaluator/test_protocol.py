@@ -203,7 +203,7 @@ def test_a_snapshot_copies_ranges_and_names_what_is_not_there() -> None:
     assert offsets == [0, 64]
     assert view[0:7] == b"ratchet"
     assert view[64:67] == b"atc"
-    for bad in (0, 1 << 63, (1 << 64) - 1):
+    for bad in (0, 16, 1 << 63, (1 << 64) - 1, (1 << 64) + 5, -1):
         with pytest.raises(Unreadable):
             snapshot.take(memory, [(bad, 8)])
     with pytest.raises(Unreadable, match="span more"):

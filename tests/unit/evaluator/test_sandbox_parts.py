@@ -89,10 +89,12 @@ def test_our_packages_are_masked_where_they_are_installed(tmp_path, monkeypatch)
     site = tmp_path / "lib" / "site-packages"
     for name in ("evaluator", "state", "somebody_elses"):
         (site / name).mkdir(parents=True)
-    (site / "evaluator" / "records.py").touch()
+    (site / "evaluator" / "records").mkdir()
+    marker = site / "evaluator" / "records" / "__init__.py"
+    marker.touch()
     monkeypatch.setattr("sys.path", [str(site)])
     assert layout.masks([tmp_path]) == (site / "evaluator", site / "state")
-    (site / "evaluator" / "records.py").unlink()
+    marker.unlink()
     assert layout.masks([tmp_path]) == (), "another distribution's packages of the same name stay"
 
 

@@ -1,59 +1,16 @@
-"""Jobs, results and verdicts: what crosses the boundary of the judge.
+"""What the judge answers: one result, with the report of its kind.
 
-Standard library only, so that every package (and a bare GPU host) can import it without torch.
-Invariant: a record is plain data. `encode` and `decode` are each other's inverse, a reader ignores
-fields it does not know, and a non-finite float never reaches JSON (it is a ValueError).
+Every time is in microseconds and every interval two-sided unless a field says otherwise.
 Not for: anything that decides. Statistics, gates and status rules live beside the judge.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import enum
-import json
-import math
-import types
-import typing
 from dataclasses import dataclass, field
 from typing import Any
 
-FORMAT_VERSION = 1
-
-T = typing.TypeVar("T")
-
-
-class Status(enum.StrEnum):
-    """How one job ended."""
-
-    OK = "ok"
-    INCORRECT = "incorrect"
-    COMPILE_ERROR = "compile_error"
-    RUNTIME_ERROR = "runtime_error"
-    TIMEOUT = "timeout"
-    FORBIDDEN = "forbidden"
-    TAMPERED = "tampered"
-    NO_CUSTOM_KERNEL = "no_custom_kernel"
-    EVALUATOR_ERROR = "evaluator_error"
-    """Infrastructure: retried by the client, never charged to the model, never cached as a score."""
-
-
-class JobKind(enum.StrEnum):
-    """What the judge is asked to do."""
-
-    CHECK = "check"
-    """Build and correctness on seeds of its own; no protected figure."""
-    EVALUATE = "evaluate"
-    """All seven steps: integrity, gate, build, references, correctness, timing, verdict."""
-    AB = "ab"
-    """Symmetric A/B of `candidate` against `champion`."""
-    FLOOR = "floor"
-    """A/A of `champion` against itself: the noise floor of this device, now."""
-    BASELINE = "baseline"
-    """Eager and torch.compile times of the reference."""
-    ROBUSTNESS = "robustness"
-    """Correctness beyond the benchmark's own inputs; never times anything."""
-    QUALIFY = "qualify"
-    """Runs the controls against the evaluator itself."""
+from evaluator.records.jobs import FORMAT_VERSION, JobKind, Status
 
 
 class Decision(enum.StrEnum):
@@ -63,39 +20,6 @@ class Decision(enum.StrEnum):
     SLOWER = "slower"
     UNRESOLVED = "unresolved"
     """The interval, the floor or the two clocks leave it open: an honest outcome, not an error."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """One candidate source text, content-addressed."""
-
-    sha256: str
-    """Lower-case hex digest of the UTF-8 text."""
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One request to the judge."""
-
-    id: str
-    """Request id `kernel|<problem>|<episode or experiment>|<n>`: never has two journalled results."""
-    kind: JobKind
-    problem: str
-    """A key (`builtin:scan`) or an absolute path."""
-    problem_sha256: str | None = None
-    """Hash fixed at the start of the run; None means the manifest's (built-in) or unchecked (first look at a path)."""
-    candidate: Source | None = None
-    champion: Source | None = None
-    """For `ab` and `floor`; None means the reference itself."""
-    profile: str = "open"
-    """Static gate profile: `seed` or `open`."""
-    device: str = "cpu"
-    cases: tuple[str, ...] | None = None
-    """Case names to run; None means every benchmark case of the device."""
-    options: dict[str, Any] = field(default_factory=dict)
-    """Per kind: `seeds`, `trials`, `pairs`, `timeout_s`, `quick`, `naive`, `floor`; the judge names unknown ones."""
-    v: int = FORMAT_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,80 +296,3 @@ class Result:
     device_s: float = 0.0
     """Seconds the device lease was used for timing."""
     v: int = FORMAT_VERSION
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """One step of a running job: a gauge for people, never journalled."""
-
-    job: str
-    step: str
-    """`integrity`, `gate`, `build`, `references`, `correctness`, `timing`, `verdict`, ..."""
-    detail: str = ""
-    done: int | None = None
-    total: int | None = None
-
-
-def encode(record: Any) -> Any:
-    """Return `record` as JSON-ready builtins; a non-finite float is a ValueError."""
-    if dataclasses.is_dataclass(record) and not isinstance(record, type):
-        return {f.name: encode(getattr(record, f.name)) for f in dataclasses.fields(record)}
-    if isinstance(record, enum.Enum):
-        return record.value
-    if isinstance(record, dict):
-        return {str(k): encode(v) for k, v in record.items()}
-    if isinstance(record, (list, tuple)):
-        return [encode(v) for v in record]
-    if isinstance(record, float) and not math.isfinite(record):
-        raise ValueError("a non-finite number in a record")
-    return record
-
-
-def decode(cls: type[T], data: Any) -> T:
-    """Build a `cls` from what `encode` returned; unknown fields are ignored, a wrong shape is a ValueError."""
-    return typing.cast("T", _decode(cls, data, cls.__name__))
-
-
-def dumps(record: Any) -> str:
-    """One line of JSON."""
-    return json.dumps(encode(record), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def _decode(hint: Any, data: Any, where: str) -> Any:
-    origin = typing.get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        return _decode_union(hint, data, where)
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return _decode_dataclass(hint, data, where)
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return hint(data)
-    if origin is tuple:
-        if not isinstance(data, list):
-            raise ValueError(f"{where}: expected a list")
-        item = typing.get_args(hint)[0]
-        return tuple(_decode(item, v, f"{where}[{i}]") for i, v in enumerate(data))
-    if hint is float:
-        if isinstance(data, bool) or not isinstance(data, (int, float)):
-            raise ValueError(f"{where}: expected a number")
-        return float(data)
-    if isinstance(hint, type) and origin is None and (not isinstance(data, hint) or (hint is int and isinstance(data, bool))):
-        raise ValueError(f"{where}: expected {hint.__name__}, got {type(data).__name__}")
-    return data
-
-
-def _decode_union(hint: Any, data: Any, where: str) -> Any:
-    if data is None:
-        return None
-    options = [a for a in typing.get_args(hint) if a is not types.NoneType]
-    return _decode(options[0], data, where)
-
-
-def _decode_dataclass(cls: type[Any], data: Any, where: str) -> Any:
-    if not isinstance(data, dict):
-        raise ValueError(f"{where}: expected an object")
-    hints = typing.get_type_hints(cls)
-    known = {f.name: _decode(hints[f.name], data[f.name], f"{where}.{f.name}") for f in dataclasses.fields(cls) if f.name in data}
-    try:
-        return cls(**known)
-    except TypeError as error:
-        raise ValueError(f"{where}: {error}") from error

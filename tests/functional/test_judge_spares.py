@@ -1,0 +1,123 @@
+"""Runners that are started ahead, with real sandboxes: stopped, on their cores, used once, and none left over."""
+
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from evaluator.devices.cpu import open_cpu
+from evaluator.judge.outcome import Infrastructure
+from evaluator.judge.runner import Runner
+from evaluator.judge.setting import Setting
+from evaluator.judge.spares import Spare, Spares
+from evaluator.judge.workplace import PREFIX, YOUNG_S, workplace
+from evaluator.records import Job, JobKind
+from evaluator.sandbox.probe import require_sandbox
+from problems.registry import load
+
+pytestmark = pytest.mark.exclusive
+
+
+@pytest.fixture
+def setting(tmp_path):
+    problem = load("builtin:scan")
+    job = Job(id="kernel|builtin:scan|spares|1", kind=JobKind.CHECK, problem=problem.key)
+    with Setting(job=job, problem=problem, device=open_cpu(), sandbox=require_sandbox(), cache=tmp_path, report=lambda _: None) as made:
+        yield made
+
+
+def threads(process):
+    return [int(t) for t in os.listdir(f"/proc/{process.first_pid}/task")]
+
+
+def state(process):
+    return Path(f"/proc/{process.first_pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def test_expected_runners_start_together_and_stand_still_on_the_measuring_cores(setting):
+    spares = setting.spares()
+    spares.expect(3)
+    first = spares.take()
+    spares.settle()
+    others = [spares.take(), spares.take()]
+    assert len({s.process.first_pid for s in (first, *others)}) == 3
+    for spare in (first, *others):
+        assert spare.settled, "all three were started with the first"
+        assert state(spare.process) == "T"
+        assert {frozenset(os.sched_getaffinity(t)) for t in threads(spare.process)} == {frozenset(setting.device.device_cores)}
+        spare.close()
+
+
+def test_what_is_written_later_is_seen_inside_and_belongs_to_one_runner_alone(setting):
+    spares = setting.spares()
+    spares.expect(2)
+    one, other = (Runner(n, spares.take(), spares.settle, timeout_s=60) for n in ("one", "other"))
+    (one.files / "candidate.py").write_text("import torch\nclass ModelNew(torch.nn.Module):\n    pass\n")
+    one.load(path="/subject/candidate.py", entry="ModelNew", style="module", threads=1, extensions=None)
+    with pytest.raises(Exception, match=r"FileNotFoundError.*/subject/candidate\.py"):
+        other.load(path="/subject/candidate.py", entry="ModelNew", style="module", threads=1, extensions=None)
+    one.close()
+    other.close()
+
+
+def test_one_that_nobody_took_ends_with_the_job(setting):
+    spares = setting.spares()
+    spares.expect(2)
+    taken = spares.take()
+    spares.settle()
+    unused = spares._waiting[0].process
+    taken.close()
+    setting.stack.close()
+    assert unused.members() == []
+
+
+def test_a_runner_that_does_not_start_is_infrastructure_and_says_how_it_ended(setting, tmp_path):
+    device = setting.device
+
+    def launch(profile, descriptors, binds):
+        started = setting._launch(profile, descriptors, binds)
+        started.kill()
+        return started
+
+    with ExitStack() as stack:
+        spare = Spare(launch, "run", tmp_path)
+        stack.callback(spare.close)
+        with pytest.raises(Infrastructure, match=r"a runner did not start: .*: it was stopped by the evaluator"):
+            spare.settle(device)
+
+
+def test_no_spare_is_started_where_none_is_expected(setting, tmp_path):
+    started = []
+
+    def launch(profile, descriptors, binds):
+        started.append(profile)
+        return setting._launch(profile, descriptors, binds)
+
+    spares = Spares(launch, setting.device, tmp_path)
+    spares.take().close()
+    assert started == ["run"]
+    spares.close()
+
+
+def test_the_directory_of_a_killed_judge_is_swept_and_a_living_ones_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    now = time.time()
+    monkeypatch.setattr("evaluator.judge.workplace.time.time", lambda: now + 2 * YOUNG_S)
+    left = tmp_path / f"{PREFIX}left"
+    (left / "files").mkdir(parents=True)
+    with workplace() as living:
+        assert not left.exists()
+        with workplace() as other:
+            assert living.is_dir()
+            assert other.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_was_just_made_is_not_taken_for_abandoned(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    young = tmp_path / f"{PREFIX}young"
+    young.mkdir()
+    with workplace():
+        assert young.is_dir()
