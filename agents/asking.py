@@ -1,8 +1,9 @@
-"""Asks the judge for one job, and again where the infrastructure failed.
+"""Asks the judge for one job, and tells a result from a failure of the infrastructure.
 
 Invariant: a job's cause is stable, so a request made again after a kill gets the journalled result. A
-result `evaluator_error` is never held against a candidate: it is asked for again, as a new request, up
-to twice. Not for: choosing what to measure or what follows from it.
+result `evaluator_error` is never held against a candidate. The evaluation queue has tried it again by
+then: it is not asked for once more.
+Not for: choosing what to measure or what follows from it.
 """
 
 from __future__ import annotations
@@ -13,22 +14,17 @@ from typing import Any
 from agents.ports import RunPort
 from evaluator.records import Job, JobKind, Result, Source, Status
 
-AGAIN = 2
-"""How often an `evaluator_error` is asked for again."""
-
 
 class EvaluatorFailed(Exception):
-    """The evaluator failed every time it was asked."""
+    """The evaluator failed each time that it tried the job."""
 
 
 async def ask(port: RunPort, job: Job, *, owner: str, experiment: str | None, purpose: str, cause: str) -> Result:
-    """The journalled result of a job; `EvaluatorFailed` when it is an infrastructure error every time."""
-    for again in range(AGAIN + 1):
-        own_cause = cause if again == 0 else f"{cause}/again{again}"
-        result = await port.evaluate(job, owner=owner, experiment=experiment, purpose=purpose, cause=own_cause)
-        if result.status is not Status.EVALUATOR_ERROR:
-            return result
-    raise EvaluatorFailed(f"the evaluator failed {AGAIN + 1} times on this {job.kind.value}: {result.message}")
+    """The journalled result of a job; `EvaluatorFailed` when it is an infrastructure error."""
+    result = await port.evaluate(job, owner=owner, experiment=experiment, purpose=purpose, cause=cause)
+    if result.status is Status.EVALUATOR_ERROR:
+        raise EvaluatorFailed(f"the evaluator failed on this {job.kind.value}, also when it was tried again: {result.message}")
+    return result
 
 
 def job_for(port: RunPort, kind: JobKind, *, candidate: Source, champion: Source | None = None, options: dict[str, Any]) -> Job:

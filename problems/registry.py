@@ -123,4 +123,6 @@ def _unknown(name: str, keys: list[str]) -> UnknownProblem:
         hint = "did you mean " + " or ".join(bare[found] for found in near) + "?"
     else:
         hint = "known problems: " + ", ".join(builtin_keys()) + ", or the path of your own"
-    return UnknownProblem(f"no problem {name[:200]!r}", hint)
+    looks_like_a_path = "/" in name or name.endswith((".py", ".yml"))
+    what = f"no such file or folder: {name[:200]}" if looks_like_a_path and not near else f"no problem {name[:200]!r}"
+    return UnknownProblem(what, hint)

@@ -41,10 +41,9 @@ class Damaged(StateError):
 
     def __init__(self, line: int, why: str, *, path: Path | str = "") -> None:
         where = f"{path}, line {line}" if path else f"line {line}"
-        super().__init__(
-            f"the journal is damaged at {where}: {why}",
-            hint=f"restore it from a copy; lines 1 to {line - 1} are intact" if line > 1 else "restore it from a copy",
-        )
+        intact = f"restore it from a copy; lines 1 to {line - 1} are intact"
+        none_intact = "is it a run's attempts.jsonl? then restore it from a copy"
+        super().__init__(f"the journal is damaged at {where}: {why}", hint=intact if line > 1 else none_intact)
         self.line = line
         self.why = why
 

@@ -9,16 +9,16 @@ Not for: showing a recorded run on the screens; that is `ratchet replay`, which 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from agents.clients.interface import ModelReply, ModelRequest, ToolAnswer
 from agents.errors import BadSession, Diverged, SessionEnded
-from state.events import AgentReply, AgentResult
+from state.errors import StateError
+from state.events import AgentReply, AgentResult, Record
+from state.follower import Follower
 
 DECISIVE = (
     *("status", "correct", "decision", "passed", "promoted"),
@@ -31,29 +31,29 @@ DECISIVE = (
 class ReplayClient:
     """Answers from recorded replies."""
 
-    def __init__(self, lines: Iterable[dict[str, Any]], *, name: str) -> None:
+    def __init__(self, records: Iterable[Record], *, name: str) -> None:
         self._name = name
         self._replies: dict[tuple[str, int], AgentReply] = {}
         self._results: dict[tuple[str, str], AgentResult] = {}
-        for line in lines:
-            if line.get("kind") == "agent.reply":
-                reply = msgspec.convert(line["data"], AgentReply)
+        for record in records:
+            if record.kind == "agent.reply":
+                reply = msgspec.convert(record.data, AgentReply)
                 self._replies[reply.agent, reply.turn] = reply
-            elif line.get("kind") == "agent.result":
-                result = msgspec.convert(line["data"], AgentResult)
+            elif record.kind == "agent.result":
+                result = msgspec.convert(record.data, AgentResult)
                 self._results[result.agent, result.call] = result
         if not self._replies:
             raise BadSession(f"{name}: holds no model replies", "name the attempts.jsonl of a run")
 
     @classmethod
     def open(cls, path: Path) -> ReplayClient:
-        """Read a journal; a torn last line is left out."""
+        """Read a journal and check its chain; a torn last line is left out."""
         try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadSession(f"{path}: cannot be read as a journal ({error})") from error
-        try:
-            return cls(_lines(text, path), name=path.name)
+            with Follower(path) as source:
+                source.poll()
+                return cls(source.walk(), name=path.name)
+        except StateError as error:
+            raise BadSession(f"{path} cannot be replayed: {error.message}", error.hint) from error
         except (msgspec.ValidationError, KeyError) as error:
             raise BadSession(f"{path}: a reply in it cannot be read ({error})") from error
 
@@ -81,19 +81,3 @@ class ReplayClient:
             f"`{answer.name}` ({answer.call}) answered {field} {now.get(field)!r} where the journal has {then.get(field)!r}",
             "the recorded replies do not fit this outcome; measured decisions may differ on another or a noisier machine",
         )
-
-
-def _lines(text: str, path: Path) -> Iterator[dict[str, Any]]:
-    lines = text.split("\n")
-    for number, line in enumerate(lines, start=1):
-        if not line:
-            continue
-        try:
-            value = json.loads(line)
-        except json.JSONDecodeError as error:
-            if number == len(lines):
-                return
-            raise BadSession(f"{path}: line {number} is not JSON ({error.msg})") from error
-        if not isinstance(value, dict):
-            raise BadSession(f"{path}: line {number} is not a record")
-        yield value

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from evaluator.devices.cpu import open_cpu
-from evaluator.errors import EnvironmentFault, EvaluatorError
+from evaluator.devices.opening import open_device
+from evaluator.errors import EvaluatorError
 from evaluator.fingerprint import fingerprint
 from evaluator.judge.baseline import baseline
 from evaluator.judge.check import check
@@ -40,13 +40,11 @@ QUICK_TRIALS = 20
 
 def run(job: Job, *, cache: Path, report: Report) -> Result:
     """Run one job. EvaluatorError and ProblemError (environment, usage) pass through; everything else is a result."""
-    if job.device != "cpu":
-        raise EnvironmentFault(f"this version measures on `cpu` only, not on `{job.device}`", "use --device cpu")
     started = time.monotonic()
     report(Progress(job=job.id, step="integrity"))
+    device = open_device(job.device)
     problem = load(job.problem, expected_sha256=job.problem_sha256)
     require_sense(job, problem)
-    device = open_cpu()
     sandbox = require_sandbox()
     base = Result(
         job=job.id,

@@ -1,11 +1,10 @@
 """Model clients: session files, conditions, templates, playing, replay, refusals."""
 
 import asyncio
-import json
 from dataclasses import replace
 
 import pytest
-from port import FakePort, Journal, demo_judge, essence
+from port import ZEROS, FakePort, Journal, demo_judge, essence
 
 from agents.clients import Message, ModelRequest, ToolAnswer, open_client
 from agents.clients.conditions import fill, parse_condition
@@ -14,6 +13,7 @@ from agents.clients.replay import ReplayClient
 from agents.clients.session import Verbatim, load_session
 from agents.errors import BadSession, Diverged, SessionEnded, UnknownClient
 from agents.orchestrator import run_search
+from state.chain import seal
 
 SCOPE = {"ab": {"decision": "faster", "gain": 3.14159, "n": 3, "cases": [{"rho": 0.5}], "none": None, "ok": True, "list": []}}
 
@@ -165,8 +165,17 @@ async def demo_journal(tmp_path):
     client = open_client({})
     await asyncio.wait_for(run_search(port, lambda role: client, settings={}), 20)
     path = tmp_path / "attempts.jsonl"
-    path.write_text("".join(json.dumps({"kind": r.kind, "data": r.data}) + "\n" for r in port.journal.records))
+    path.write_bytes(chained((r.kind, r.data) for r in port.journal.records))
     return port, path
+
+
+def chained(records):
+    """The records as a journal's bytes."""
+    lines, prev = [], ZEROS
+    for number, (kind, data) in enumerate(records, start=1):
+        line, prev = seal(seq=number, ts="2026-01-01T00:00:00Z", run="r", kind=kind, actor="daemon", data=data, prev=prev)
+        lines.append(line)
+    return b"".join(lines)
 
 
 async def test_a_replay_takes_the_same_way(tmp_path):
@@ -209,17 +218,23 @@ def _right(job):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "holds no model replies"),
-        ("{}\nnot json\n{}\n", "line 2 is not JSON"),
-        ("[]\n", "line 1 is not a record"),
-        ('{"kind": "agent.reply", "data": {"agent": 3}}\n', "cannot be read"),
+        (b"", "holds no model replies"),
+        (b"hello\n", "line 1: not a record"),
+        (chained([("agent.reply", {"agent": 3})]), "a reply in it cannot be read"),
+        (chained([("note", {"text": "one"}), ("note", {"text": "two"})]).replace(b"one", b"two"), "line 1: hash mismatch"),
     ],
 )
 def test_a_journal_that_cannot_be_replayed_is_named(tmp_path, text, why):
     path = tmp_path / "j.jsonl"
-    path.write_text(text)
+    path.write_bytes(text)
     with pytest.raises(BadSession, match=why):
         ReplayClient.open(path)
+
+
+def test_a_journal_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(BadSession, match="No such file") as caught:
+        ReplayClient.open(tmp_path / "none.jsonl")
+    assert caught.value.hint
 
 
 async def test_a_torn_last_line_is_left_out(tmp_path):

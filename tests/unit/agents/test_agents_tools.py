@@ -266,23 +266,17 @@ async def test_workers_evaluate_only_where_the_run_allows_it():
         assert error == "there is no tool `evaluate`"
 
 
-async def test_an_infrastructure_error_is_asked_again_and_never_held_against_the_candidate():
+async def test_an_infrastructure_error_is_said_and_never_held_against_the_candidate():
     async with Office() as office:
         await office.experiment("# speedup 2")
-        failing = [2]
         judge = office.port.judge
-
-        def flaky(job):
-            failing[0] -= 1
-            result = judge(job)
-            return result if failing[0] < 0 else replace(result, status=Status.EVALUATOR_ERROR, message="no device", verdict=None)
-
-        office.port.judge = flaky
-        assert (await office.call("request_ab", {"experiment": "E1"}, call="ab")).content["decision"] == "faster"
+        office.port.judge = lambda job: replace(judge(job), status=Status.EVALUATOR_ERROR, message="no device", verdict=None)
+        words = await refused(office, "request_ab", {"experiment": "E1"})
+        assert words == "the evaluator failed on this ab, also when it was tried again: no device"
+        office.port.judge = judge
+        assert (await office.call("request_ab", {"experiment": "E1"}, call="later")).content["decision"] == "faster"
         finished = [r.data["request"] for r in office.port.journal.records if r.kind == "job.finished"]
-        assert len(finished) == len(set(finished)) == 4
-        failing[0] = 3
-        assert await refused(office, "request_ab", {"experiment": "E1"}) == "the evaluator failed 3 times on this ab: no device"
+        assert len(finished) == len(set(finished))
 
 
 async def test_an_unknown_record_or_experiment_is_named():

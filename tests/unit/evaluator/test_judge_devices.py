@@ -10,7 +10,8 @@ import pytest
 
 from evaluator.devices import cpu
 from evaluator.devices.lease import DeviceLease
-from evaluator.errors import EnvironmentFault
+from evaluator.devices.opening import open_device
+from evaluator.errors import EnvironmentFault, UsageError
 
 HOLDER = """
 import sys
@@ -120,3 +121,13 @@ def test_a_lock_that_cannot_be_opened_is_named(tmp_path):
         lease.__enter__()
     assert caught.value.code == 3
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "code"), [("cuda:0", EnvironmentFault, 3), ("cdua", UsageError, 2), ("cpu:1", UsageError, 2), ("", UsageError, 2)]
+)
+def test_a_device_is_known_there_or_named(name, error, code):
+    with pytest.raises(error) as caught:
+        open_device(name)
+    assert caught.value.code == code
+    assert caught.value.hint
