@@ -305,7 +305,8 @@ async def test_gauges_show_how_far_a_job_is(daemon: FakeDaemon) -> None:
     app = live(daemon)
     async with app.run_test(size=(80, 24)) as pilot:
         await on_home(app, pilot)
-        await until(pilot, lambda: "E7 evaluation: timing 34/60" in shown(app, "#headline"))
+        await until(pilot, lambda: "timing" in shown(app, "#headline"))
+        assert "E7 evaluation: timing 34/60" in shown(app, "#headline")
 
 
 async def test_runs_are_chosen_from_a_list(daemon: FakeDaemon) -> None:
@@ -316,6 +317,7 @@ async def test_runs_are_chosen_from_a_list(daemon: FakeDaemon) -> None:
         await on_home(app, pilot)
         await pilot.press("4")
         await until(pilot, lambda: isinstance(app.screen, RunsScreen))
+        assert app.screen.query_one(RowList).line_count() == 2
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 

@@ -43,7 +43,7 @@ def ratchet(home: dict[str, str], *arguments: str, timeout: float = 60) -> subpr
     )
 
 
-def fails(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
+def assert_fails(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
     """One or two lines on standard error, no traceback, this code, these words."""
     assert done.returncode == code, done.stderr
     lines = done.stderr.strip().splitlines()
@@ -122,7 +122,7 @@ def test_every_command_explains_itself_and_takes_json(home: dict[str, str]) -> N
     ],
 )
 def test_usage_errors_exit_2(home: dict[str, str], journal: Path, arguments: list[str], words: list[str]) -> None:
-    fails(ratchet(home, *(a.format(journal=journal) for a in arguments)), 2, *words)
+    assert_fails(ratchet(home, *(a.format(journal=journal) for a in arguments)), 2, *words)
 
 
 @pytest.mark.parametrize(
@@ -137,18 +137,18 @@ def test_usage_errors_exit_2(home: dict[str, str], journal: Path, arguments: lis
 def test_unfit_candidate_files_exit_2(home: dict[str, str], tmp_path: Path, name: str, content: bytes, words: list[str]) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    fails(ratchet(home, "evaluate", "builtin:scan", str(path)), 2, *words)
-    fails(ratchet(home, "check", "builtin:scan", str(path)), 2, *words)
+    assert_fails(ratchet(home, "evaluate", "builtin:scan", str(path)), 2, *words)
+    assert_fails(ratchet(home, "check", "builtin:scan", str(path)), 2, *words)
 
 
 def test_a_missing_candidate_and_a_directory_exit_2(home: dict[str, str], tmp_path: Path) -> None:
-    fails(ratchet(home, "check", "builtin:scan", str(tmp_path / "none.py")), 2, "none.py: No such file")
-    fails(ratchet(home, "check", "builtin:scan", str(tmp_path)), 2, "is a directory")
+    assert_fails(ratchet(home, "check", "builtin:scan", str(tmp_path / "none.py")), 2, "none.py: No such file")
+    assert_fails(ratchet(home, "check", "builtin:scan", str(tmp_path)), 2, "is a directory")
 
 
 @pytest.mark.parametrize("command", [["status"], ["pause", "x"], ["run", "builtin:scan"], ["console", "--plain"], ["daemon", "--stop"]])
 def test_no_daemon_exits_4(home: dict[str, str], command: list[str]) -> None:
-    fails(ratchet(home, *command), 4, "no daemon answers", "ratchet daemon")
+    assert_fails(ratchet(home, *command), 4, "no daemon answers", "ratchet daemon")
 
 
 def test_errors_are_one_json_object_with_json(home: dict[str, str]) -> None:
@@ -167,14 +167,14 @@ def test_debug_shows_the_traceback(home: dict[str, str]) -> None:
 def test_an_empty_journal_holds_nothing_to_show(home: dict[str, str], tmp_path: Path) -> None:
     empty = tmp_path / "attempts.jsonl"
     empty.write_bytes(b"")
-    fails(ratchet(home, "replay", str(empty), "--plain"), 2, "holds no complete record")
+    assert_fails(ratchet(home, "replay", str(empty), "--plain"), 2, "holds no complete record")
     assert ratchet(home, "state", "verify", str(empty)).returncode == 1
 
 
 def test_an_empty_journal_gives_no_state(home: dict[str, str], tmp_path: Path) -> None:
     empty = tmp_path / "attempts.jsonl"
     empty.write_bytes(b"")
-    fails(ratchet(home, "state", "rebuild", str(empty)), 2, "holds no complete record")
+    assert_fails(ratchet(home, "state", "rebuild", str(empty)), 2, "holds no complete record")
 
 
 def test_a_journal_of_a_newer_version_is_shown_with_a_warning(home: dict[str, str], tmp_path: Path) -> None:
@@ -203,11 +203,11 @@ def test_one_changed_byte_is_found_and_its_line_named(home: dict[str, str], jour
     where = data.index(b"Single-pass scan")
     line = data[:where].count(b"\n") + 1
     journal.write_bytes(data[:where] + b"s" + data[where + 1 :])
-    fails(ratchet(home, "replay", str(journal), "--plain"), 1, "damaged", f"line {line}")
+    assert_fails(ratchet(home, "replay", str(journal), "--plain"), 1, "damaged", f"line {line}")
     done = ratchet(home, "state", "verify", str(journal))
     assert done.returncode == 1
     assert f"line {line}" in done.stdout
-    fails(ratchet(home, "state", "rebuild", str(journal)), 1, f"line {line}")
+    assert_fails(ratchet(home, "state", "rebuild", str(journal)), 1, f"line {line}")
 
 
 def test_replay_prints_story_and_table(home: dict[str, str], journal: Path) -> None:
@@ -278,9 +278,13 @@ def test_the_demo_needs_a_sandbox_and_says_so_before_it_starts(home: dict[str, s
     compiler = bare / "c++"
     compiler.write_text("#!/bin/sh\necho compiler 1.0\n")
     compiler.chmod(0o755)
-    fails(ratchet({**home, "PATH": str(bare)}, "demo", "--state-dir", str(tmp_path / "d")), 3, "bubblewrap", "apt-get install bubblewrap")
+    assert_fails(
+        ratchet({**home, "PATH": str(bare)}, "demo", "--state-dir", str(tmp_path / "d")), 3, "bubblewrap", "apt-get install bubblewrap"
+    )
     compiler.unlink()
-    fails(ratchet({**home, "PATH": str(bare)}, "demo", "--state-dir", str(tmp_path / "d")), 3, "compiler: no c++", "apt-get install g++")
+    assert_fails(
+        ratchet({**home, "PATH": str(bare)}, "demo", "--state-dir", str(tmp_path / "d")), 3, "compiler: no c++", "apt-get install g++"
+    )
     assert not (tmp_path / "d").exists()
 
 

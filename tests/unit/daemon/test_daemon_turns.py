@@ -82,6 +82,7 @@ async def test_an_actor_that_has_finished_is_not_waited_for():
     resting = asyncio.create_task(gate.rested())
     gate.leave("worker:1")
     await asyncio.wait_for(resting, 1)
+    assert gate.acting == []
 
 
 async def test_stopping_turns_the_held_away_now_and_later():
