@@ -41,13 +41,14 @@ def compare(setting: Setting) -> Verdict:
     seed = blocks.seed()
     events = geomean_pairs([m.by_events() for m in measured], seed=seed)
     wall = geomean_pairs([m.by_wall() for m in measured], seed=seed)
+    slowed = geomean([min(m.slowed(alone[m.case]), m.slowed(again[m.case])) for m in measured])
     decision, reason = decide(
         rho=events.rho,
         rho_ci=events.rho_ci,
         rho_wall=wall.rho,
         rho_wall_ci=wall.rho_ci,
         floor=overall_floor,
-        slowed=geomean([min(m.slowed(alone[m.case]), m.slowed(again[m.case])) for m in measured]),
+        slowed=slowed,
     )
     return Verdict(
         decision=decision,
@@ -61,6 +62,7 @@ def compare(setting: Setting) -> Verdict:
         champion_sha256=job.champion.sha256 if job.champion else None,
         candidate_sha256=job.candidate.sha256,
         outputs_verified=bench.verified,
+        slowed=slowed,
     )
 
 

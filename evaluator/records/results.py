@@ -166,6 +166,8 @@ class Verdict:
     candidate_sha256: str
     outputs_verified: int
     """How many of the timed outputs were compared with the reference, all of them right."""
+    slowed: float = 1.0
+    """How many times as long the champion took beside the candidate as by itself, before or after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
