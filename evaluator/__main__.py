@@ -22,7 +22,8 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from evaluator.devices.cpu import open_cpu, raise_judge
+from evaluator.devices.opening import open_device
+from evaluator.devices.processor import raise_judge
 from evaluator.errors import EvaluatorError
 from evaluator.gate import read_source
 from evaluator.jobfile import read_job, require_place, write_result
@@ -83,8 +84,7 @@ def run_by_hand(options: argparse.Namespace) -> int:
 
 def _measure(job: Job, options: argparse.Namespace, report: jobs.Report) -> Result:
     raise_judge()
-    device = open_cpu()
-    os.sched_setaffinity(0, device.judge_cores)
+    os.sched_setaffinity(0, open_device(job.device).cores.judge)
     return jobs.run(job, cache=options.cache, report=report)
 
 

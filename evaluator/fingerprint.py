@@ -19,7 +19,7 @@ from evaluator.build import toolchain
 from evaluator.errors import EnvironmentFault
 from evaluator.sandbox import probe
 
-OWN_SUFFIXES = (".py", ".bpf", ".cpp", ".h", ".cu", ".json", ".yml")
+OWN_SUFFIXES = (".py", ".bpf", ".cpp", ".c", ".h", ".cu", ".json", ".yml")
 REQUIRED = ("torch", "triton", "numpy", "scipy", "PyYAML")
 OPTIONAL = ("nvidia-ml-py", "kernelguard")
 ABSENT = "absent"

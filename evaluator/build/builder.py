@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from evaluator.build.conversation import Conversation, Ended, Malformed, Silence
 from evaluator.build.request import BadRequest, checked, key_of
 from evaluator.build.store import Build, Extension
 from evaluator.build.toolchain import toolchain
+from evaluator.devices.device import KernelCompiler
 from evaluator.records import Status
 from evaluator.sandbox.command import Bind, SandboxInfo
 from evaluator.sandbox.limits import GIB, Limits
@@ -47,19 +48,22 @@ def build(
     timeout_s: float,
     files: Mapping[str, str] | None = None,
     prepare_headers: bool = False,
+    cores: Sequence[int] | None = None,
+    kernels: KernelCompiler | None = None,
 ) -> Build:
     """Build `source`, or return what the cache holds for the same source, files and toolchain.
 
     `entry` must exist after the import (`ModelNew`, `custom_kernel`). `files` (name, text) are modules that lie beside the candidate.
+    `cores` are those that compilers may use; None: the caller's. `kernels` compiles device sources; None: there is no such device.
     `prepare_headers` precompiles torch's headers at the first use of a set of flags instead of the second.
     """
     started = time.monotonic()
     place = Cache(cache)
-    key = build_key(source, entry, files or {})
+    key = build_key(source, entry, files or {}, kernels)
     found = store.find(place, key)
     if found is not None:
         return found
-    compiler = Compiler(toolchain=toolchain(), sandbox=sandbox, cache=place, prepare_headers=prepare_headers)
+    compiler = Compiler(toolchain=toolchain(), sandbox=sandbox, cache=place, prepare_headers=prepare_headers, cores=cores, kernels=kernels)
     with place.fresh() as fresh, place.fresh() as seen:
         session = _Session(compiler, fresh, deadline=started + timeout_s)
         _write_candidate(seen, source, files or {})
@@ -69,9 +73,15 @@ def build(
         return store.keep(place, key, fresh, outcome.but(seconds=time.monotonic() - started))
 
 
-def build_key(source: str, entry: str, files: Mapping[str, str]) -> str:
+def build_key(source: str, entry: str, files: Mapping[str, str], kernels: KernelCompiler | None = None) -> str:
     """Name of a build in the cache."""
-    parts = [toolchain().fingerprint, entry, source, *(part for item in sorted(files.items()) for part in item)]
+    parts = [
+        toolchain().fingerprint,
+        kernels.fingerprint if kernels else "",
+        entry,
+        source,
+        *(part for item in sorted(files.items()) for part in item),
+    ]
     return hashlib.sha256(b"\0".join(hashlib.sha256(p.encode("utf-8", "surrogatepass")).digest() for p in parts)).hexdigest()
 
 

@@ -20,10 +20,12 @@ from evaluator.build import store
 from evaluator.build.cache import Cache, NotRegular, take_over
 from evaluator.build.headers import Headers
 from evaluator.build.toolchain import Toolchain
+from evaluator.devices.device import KernelCompiler
 from evaluator.sandbox.command import Bind, SandboxInfo
 from evaluator.sandbox.limits import GIB, MIB, Limits
 from evaluator.sandbox.process import SandboxProcess
 
+DEVICE_SOURCES = (".cu",)
 SOURCES, HEADERS, OUT = "/sources", "/headers", "/out"
 LIBRARY_BYTES = 256 * MIB
 LOG_LIMIT = 16_000
@@ -48,7 +50,18 @@ class CompileTimeout(Exception):
 class Compiler:
     """Compiles requests into libraries."""
 
-    def __init__(self, *, toolchain: Toolchain, sandbox: SandboxInfo, cache: Cache, prepare_headers: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        toolchain: Toolchain,
+        sandbox: SandboxInfo,
+        cache: Cache,
+        prepare_headers: bool = False,
+        cores: Sequence[int] | None = None,
+        kernels: KernelCompiler | None = None,
+    ) -> None:
+        self._kernels = kernels
+        self._cores = cores
         self._toolchain = toolchain
         self._sandbox = sandbox
         self._cache = cache
@@ -56,12 +69,14 @@ class Compiler:
         self._prepare_headers = prepare_headers
 
     def compile_once(self, request: dict[str, Any], key: str, library: Path, *, deadline: float) -> str:
-        """Like `compile`, but takes the library from the cache where the same request was compiled before."""
-        kept = hashlib.sha256(f"{self._toolchain.fingerprint}\0{key}".encode()).hexdigest()
-        header = store.find_library(self._cache, kept, library)
-        if header is None:
-            header = self.compile(request, library, deadline=deadline)
-            store.keep_library(self._cache, kept, library, header)
+        """Like `compile`, but takes the library from the cache where the same request was or is being compiled."""
+        device = self._kernels.fingerprint if self._kernels else ""
+        kept = hashlib.sha256(f"{self._toolchain.fingerprint}\0{device}\0{key}".encode()).hexdigest()
+        with self._cache.lock(f"library-{kept}"):
+            header = store.find_library(self._cache, kept, library)
+            if header is None:
+                header = self.compile(request, library, deadline=deadline)
+                store.keep_library(self._cache, kept, library, header)
         return header
 
     def compile(self, request: dict[str, Any], library: Path, *, deadline: float) -> str:
@@ -69,10 +84,10 @@ class Compiler:
 
         Returns which form of torch/extension.h was used: `precompiled`, `short` or `full`.
         """
-        refuse(request)
+        refuse(request, self._kernels)
         with self._cache.fresh() as work, self._cache.fresh() as out:
             out.chmod(0o777)
-            binds = [*write_sources(request, work), Bind(source=out, target=OUT, writable=True)]
+            binds = [*write_sources(request, work), Bind(source=out, target=OUT, writable=True), *self._toolkit()]
             form = self._objects(request, binds, deadline)
             objects = [f"{OUT}/{source['file']}.o" for source in request["sources"]]
             link = [
@@ -83,6 +98,7 @@ class Compiler:
                 f"{OUT}/library.so",
                 *request["ldflags"],
                 *self._toolchain.link_flags(),
+                *(self._kernels.link_flags() if self._kernels else []),
             ]
             self._run(link, binds, deadline)
             try:
@@ -119,18 +135,40 @@ class Compiler:
 
     def command(self, request: dict[str, Any], file: str, *, short: bool) -> list[str]:
         """The compiler's argument vector for one source."""
+        shipped = {directory: f"{HEADERS}/{index}" for index, directory in enumerate(request["headers"])}
+        asked = [f"-I{shipped.get(directory, directory)}" for directory in request["include_paths"]]
+        if self._kernels is not None and file.endswith(DEVICE_SOURCES):
+            return self._device_command(self._kernels, request, file, [*(f"-I{directory}" for directory in shipped.values()), *asked])
         standard = [f"-std={self._toolchain.standard}", *flag_rules.DEFAULT]
         includes = [f"-I{short_headers.INSIDE}"] if short else []
-        shipped = {directory: f"{HEADERS}/{index}" for index, directory in enumerate(request["headers"])}
-        includes += [part for directory in shipped.values() for part in ("-iquote", directory)]
-        includes += [f"-I{shipped.get(directory, directory)}" for directory in request["include_paths"]]
+        includes += [part for directory in shipped.values() for part in ("-iquote", directory)] + asked
         name = [f"-DTORCH_EXTENSION_NAME={request['name']}"]
         compile_one = ["-c", f"{SOURCES}/{file}", "-o", f"{OUT}/{file}.o", "-fdiagnostics-color=never"]
-        common = [*short_headers.COMMON_FLAGS, *self._toolchain.include_flags(), *standard]
+        toolkit = self._kernels.include_flags() if self._kernels else []
+        common = [*short_headers.COMMON_FLAGS, *self._toolchain.include_flags(), *toolkit, *standard]
         return [str(self._toolchain.compiler), *name, *includes, *common, *request["cflags"], *compile_one]
 
+    def _device_command(self, kernels: KernelCompiler, request: dict[str, Any], file: str, includes: list[str]) -> list[str]:
+        return kernels.command(
+            source=f"{SOURCES}/{file}",
+            output=f"{OUT}/{file}.o",
+            name=request["name"],
+            includes=[*includes, *self._toolchain.include_flags(), *kernels.include_flags()],
+            flags=request["cuda_cflags"],
+            standard=self._toolchain.standard,
+            host=self._toolchain.compiler,
+        )
+
+    def _toolkit(self) -> list[Bind]:
+        """The device toolkit, where it does not lie among the system's directories."""
+        if self._kernels is None or self._kernels.root.is_relative_to("/usr"):
+            return []
+        return [Bind(source=self._kernels.root, target=str(self._kernels.root))]
+
     def _run(self, argv: Sequence[str], binds: Sequence[Bind], deadline: float) -> None:
-        with SandboxProcess.start(argv, sandbox=self._sandbox, profile="build", limits=LIMITS, binds=binds) as process:
+        with SandboxProcess.start(
+            argv, sandbox=self._sandbox, profile="build", affinity=self._cores, limits=LIMITS, binds=binds
+        ) as process:
             ended = process.wait(max(0.0, deadline - time.monotonic()))
             if ended is None:
                 raise CompileTimeout("the compiler did not finish in time")
@@ -139,12 +177,14 @@ class Compiler:
                 raise CompileError((text or f"the compiler {ended.words()}")[:LOG_LIMIT])
 
 
-def refuse(request: dict[str, Any]) -> None:
+def refuse(request: dict[str, Any], kernels: KernelCompiler | None = None) -> None:
     """Raise CompileError for what is not compiled at all."""
     flag = flag_rules.refused(request["cflags"], request["ldflags"])
+    if flag is None and kernels is not None:
+        flag = kernels.refused(request["cuda_cflags"], lambda flags: flag_rules.refused(flags, []))
     if flag is not None:
         raise CompileError(f"the flag {flag!r} is not allowed for an extension")
-    if request["with_cuda"]:
+    if request["with_cuda"] and kernels is None:
         raise CompileError(
             "this extension has CUDA sources, and the device is a CPU: write the kernel in C++ (cpp_sources) or choose a CUDA device"
         )

@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from evaluator.errors import EnvironmentFault
+from evaluator.sandbox.layout import HIDDEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +74,15 @@ def toolchain() -> Toolchain:
 
 
 def find_compiler() -> Path:
-    """Path of the C++ compiler."""
+    """Path of the C++ compiler: one that a sandbox sees, so not one below a directory that is hidden in there."""
+    hidden = ""
     for name in (os.environ.get("CXX", ""), "g++", "c++"):
         found = shutil.which(name) if name else None
-        if found is not None:
+        if found is not None and not any(Path(found).resolve().is_relative_to(directory) for directory in HIDDEN):
             return Path(found)
-    raise EnvironmentFault("no C++ compiler: candidates with C++ kernels cannot be built", "install one: `apt-get install g++`")
+        hidden = hidden or found or ""
+    where = f" ({hidden} is not visible in a sandbox)" if hidden else ""
+    raise EnvironmentFault(f"no C++ compiler: candidates with C++ kernels cannot be built{where}", "install one: `apt-get install g++`")
 
 
 def compiler_version(compiler: Path) -> str:

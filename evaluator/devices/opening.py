@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 
-from evaluator.devices.cpu import CpuDevice, open_cpu
-from evaluator.errors import EnvironmentFault, UsageError
+from evaluator.devices.cpu.device import open_cpu
+from evaluator.devices.cuda.device import open_cuda
+from evaluator.devices.device import Device
+from evaluator.errors import UsageError
 
-_CUDA = re.compile(r"cuda(:\d+)?")
+_CUDA = re.compile(r"cuda(?::(\d+))?")
 
 
-def open_device(name: str) -> CpuDevice:
-    """The device called `cpu`; EnvironmentFault for one that cannot be measured on, UsageError for a name of none."""
+def open_device(name: str) -> Device:
+    """The device called `name`; EnvironmentFault for one that cannot be measured on, UsageError for a name of none."""
     if name == "cpu":
         return open_cpu()
-    if _CUDA.fullmatch(name):
-        raise EnvironmentFault(f"this version measures on `cpu` only, not on `{name}`", "use --device cpu")
+    if (found := _CUDA.fullmatch(name)) is not None:
+        return open_cuda(int(found[1] or 0))
     raise UsageError(f"no device {name[:60]!r}", "devices: cpu, cuda, cuda:0, ...")

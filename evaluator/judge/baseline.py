@@ -54,7 +54,7 @@ def _warm_compiled(setting: Setting, bench: Bench, name: str, eager: Runner, com
     try:
         prepare_both(bench, open_case(setting, bench, name), eager, compiled)
         slot = bench.write_inputs(compiled, flush=False)
-        compiled.call(slot=slot, timeout_s=COMPILE_TIMEOUT_S)
+        bench.call(compiled, slot, timeout_s=COMPILE_TIMEOUT_S)
         bench.verify(compiled, slot)
     except Infrastructure as error:
         return f"torch.compile is not available: {error.message}"
@@ -72,5 +72,5 @@ def _measure(setting: Setting, bench: Bench, name: str, runners: list[Runner]) -
     for _ in range(trials):
         for side, runner in zip(calls, runners, strict=True):
             side.append(bench.trial(runner))
-    medians = [float(np.median([max(c.event_us, c.wall_us - overhead.overhead_us()) for c in side])) for side in calls]
+    medians = [float(np.median([max(c.event_us, c.wall_us - overhead.overhead_us()) + c.late_us for c in side])) for side in calls]
     return BaselineCase(case=name, eager_us=medians[0], compiled_us=medians[1] if len(medians) > 1 else None, trials=trials)

@@ -6,6 +6,7 @@ Not for: correctness or speed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluator.build.builder import build
@@ -15,6 +16,7 @@ from evaluator.judge.outcome import Infrastructure, Refusal
 from evaluator.judge.setting import Setting
 from evaluator.judge.trial import Bench
 from evaluator.records import Source, Status
+from problems.model import Problem
 
 BUILD_TIMEOUT_S = 240.0
 
@@ -50,21 +52,31 @@ def prepare_source(setting: Setting, bench: Bench, source: Source) -> Prepared:
     """Build a source that passed the gate, and scan what the build generated."""
     flags = scan_source(setting, source)
     setting.progress("build")
-    built = build(
-        source.text,
-        entry=setting.problem.entry,
-        cache=setting.cache,
-        sandbox=setting.sandbox,
-        timeout_s=BUILD_TIMEOUT_S,
-        files=bench.candidate_files,
-        prepare_headers=True,
-    )
+    built = build_source(setting, source.text, setting.problem, files=bench.candidate_files)
     if built.status is not Status.OK:
         raise Refusal(built.status, built.message, log=built.log)
     if gate_is_on(setting):
         for name, text in built.generated.items():
             _refuse(scan_native(text, profile=setting.job.profile), where=f"generated source {name}")
-    return Prepared(source=source.text, build=built, flags=flags, interpreted=imports_module(source.text, "triton"))
+    interpreted = setting.device.interprets_triton and imports_module(source.text, "triton")
+    return Prepared(source=source.text, build=built, flags=flags, interpreted=interpreted)
+
+
+def build_source(
+    setting: Setting, text: str, problem: Problem, *, files: Mapping[str, str] | None = None, cores: Sequence[int] | None = None
+) -> Build:
+    """Build a text as a candidate for a problem, or find what was built of it before."""
+    return build(
+        text,
+        entry=problem.entry,
+        cache=setting.cache,
+        sandbox=setting.sandbox,
+        timeout_s=BUILD_TIMEOUT_S,
+        files=files,
+        prepare_headers=True,
+        cores=cores,
+        kernels=setting.device.kernel_compiler(),
+    )
 
 
 def scan_source(setting: Setting, source: Source) -> tuple[str, ...]:

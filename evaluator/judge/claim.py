@@ -10,9 +10,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from evaluator.build.builder import build
-from evaluator.judge.candidate import BUILD_TIMEOUT_S
-from evaluator.judge.setting import RUNNER, Setting, runner_limits
+from evaluator.judge.candidate import build_source
+from evaluator.judge.setting import OURS, Setting, runner_limits
 from evaluator.judge.trial import Bench
 from evaluator.protocol import blocks
 from evaluator.qualification import naive
@@ -29,14 +28,7 @@ def naive_claim(setting: Setting, bench: Bench) -> Claim | None:
     if job.candidate is None or setting.style != "module":
         return None
     setting.progress("claim", "what a naive evaluator would have believed")
-    built = build(
-        job.candidate.text,
-        entry=setting.problem.entry,
-        cache=setting.cache,
-        sandbox=setting.sandbox,
-        timeout_s=BUILD_TIMEOUT_S,
-        prepare_headers=True,
-    )
+    built = build_source(setting, job.candidate.text, setting.problem)
     if built.directory is None:
         return Claim(correct=False, speedup=None, detail=f"it does not build: {built.message}"[:300])
     case = bench.trusted.case(setting.cases()[0], blocks.seed())
@@ -59,7 +51,7 @@ def _run(setting: Setting, files: Path, extensions: Path) -> Claim:
     )
     binds = [
         Bind(source=naive.SCRIPT, target=f"{INSIDE}/program/naive_main.py"),
-        Bind(source=RUNNER / "extension.py", target=f"{INSIDE}/program/extension.py"),
+        Bind(source=OURS / "runner" / "extension.py", target=f"{INSIDE}/program/extension.py"),
         Bind(source=files, target=f"{INSIDE}/files"),
         Bind(source=extensions, target=f"{INSIDE}/extensions"),
     ]
@@ -67,8 +59,8 @@ def _run(setting: Setting, files: Path, extensions: Path) -> Claim:
         [f"{INSIDE}/program/naive_main.py", *arguments],
         sandbox=setting.sandbox,
         profile="run",
-        affinity=setting.device.device_cores,
-        limits=runner_limits(),
+        affinity=setting.device.cores.runners,
+        limits=runner_limits(setting.device),
         binds=binds,
         env=setting.environment,
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from evaluator.judge.evaluation import open_case, prepare_both
+from evaluator.judge.evaluation import choose_slots, open_case, prepare_both
 from evaluator.judge.runner import Runner
 from evaluator.judge.setting import Setting
 from evaluator.judge.timing import EMPTY_CALLS, warm_up
@@ -38,18 +38,18 @@ class CasePairs:
 
     def by_events(self) -> PairedRatios:
         """r of every pair by the runners' own clocks."""
-        return self._ratios(lambda call: call.event_us)
+        return self._ratios(lambda call: call.event_us + call.late_us)
 
     def by_wall(self) -> PairedRatios:
         """r of every pair by the judge's clock alone, overhead subtracted."""
         overhead = self.overhead.overhead_us()
-        return self._ratios(lambda call: call.wall_us - overhead)
+        return self._ratios(lambda call: call.wall_us - overhead + call.late_us)
 
     def medians_us(self) -> tuple[float, float]:
         """Median trial time, max(event, wall - overhead), of candidate and champion."""
         overhead = self.overhead.overhead_us()
         sides = zip(*(self.forward + self.backward), strict=True)
-        candidate, champion = (float(np.median([max(c.event_us, c.wall_us - overhead) for c in side])) for side in sides)
+        candidate, champion = (float(np.median([max(c.event_us, c.wall_us - overhead) + c.late_us for c in side])) for side in sides)
         return candidate, champion
 
     def slowed(self, alone: list[Call]) -> float:
@@ -74,8 +74,9 @@ def measure_alone(setting: Setting, bench: Bench, champion: Runner, *, trials: i
     """The champion's calls by case as it runs by itself: before a candidate exists, or after it is gone."""
     alone = {}
     for name in setting.cases():
-        prepare_both(bench, open_case(setting, bench, name), champion)
+        prepare_both(bench, open_case(setting, bench, name, timed=True), champion)
         warm_up(bench, champion)
+        bench.begin_turn(champion)
         alone[name] = [bench.trial(champion) for _ in range(trials)]
     return alone
 
@@ -84,7 +85,8 @@ def measure_pairs(setting: Setting, bench: Bench, *, candidate: Runner, champion
     """`pairs` counterbalanced pairs in each order for every case. `reference` only ever gives the overhead."""
     measured = []
     for name in setting.cases():
-        case = open_case(setting, bench, name)
+        case = open_case(setting, bench, name, timed=True)
+        choose_slots(setting, bench, reference, case)
         runners = dict.fromkeys((candidate, champion, reference))
         prepare_both(bench, case, *runners)
         for runner in runners:
@@ -103,8 +105,8 @@ def measure_pairs(setting: Setting, bench: Bench, *, candidate: Runner, champion
 
 
 def _pair(bench: Bench, candidate: Runner, champion: Runner, *, forward: bool) -> tuple[Call, Call]:
-    if forward:
-        first = bench.trial(candidate)
-        return first, bench.trial(champion)
-    second = bench.trial(champion)
-    return bench.trial(candidate), second
+    calls = {}
+    for runner in (candidate, champion) if forward else (champion, candidate):
+        bench.begin_turn(runner)
+        calls[runner.name] = bench.trial(runner)
+    return calls[candidate.name], calls[champion.name]

@@ -25,7 +25,7 @@ def check_case(bench: Bench, runner: Runner, case: CaseInfo, *, seeds: int, call
         prepare(bench, runner, case)
         for _ in range(calls):
             slot = bench.write_inputs(runner, flush=False)
-            runner.call(slot=slot)
+            bench.call(runner, slot)
             try:
                 worst = max(worst, bench.verify(runner, slot) or 0.0)
             except Refusal as refusal:
@@ -41,14 +41,14 @@ def check_parameters(bench: Bench, runner: Runner, case: CaseInfo) -> None:
     """
     if not prepare(bench, runner, case):
         return
-    runner.call(slot=bench.write_inputs(runner, flush=False))
+    bench.call(runner, bench.write_inputs(runner, flush=False))
     weights = bench.trusted.weights(blocks.seed())
     try:
         runner.update_state(weights)
     finally:
         weights.close()
     slot = bench.write_inputs(runner, flush=False)
-    runner.call(slot=slot)
+    bench.call(runner, slot)
     try:
         bench.verify(runner, slot)
     except Refusal as refusal:
@@ -59,6 +59,7 @@ def check_parameters(bench: Bench, runner: Runner, case: CaseInfo) -> None:
 
 def prepare(bench: Bench, runner: Runner, case: CaseInfo) -> bool:
     """Construct `runner` under fresh weights and map fresh slots; whether it holds the whole of the reference's state."""
+    bench.reading.forget(runner)
     weights = bench.trusted.weights(blocks.seed())
     try:
         differing = runner.construct(case, weights)
@@ -96,7 +97,7 @@ def _right_when_blanked(bench: Bench, runner: Runner, case: CaseInfo) -> bool:
     prepare(bench, runner, case)
     slot = bench.write_inputs(runner, flush=False)
     try:
-        runner.call(slot=slot)
+        bench.call(runner, slot)
         bench.verify(runner, slot)
     except Refusal:
         return False

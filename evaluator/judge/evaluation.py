@@ -10,19 +10,23 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from evaluator.judge.candidate import Prepared, prepare_candidate, scan_source
 from evaluator.judge.correctness import check_case, check_parameters, prepare, require_own_kernel, require_unchanged
 from evaluator.judge.outcome import Refusal
 from evaluator.judge.report import evaluation
 from evaluator.judge.runner import Runner
 from evaluator.judge.setting import Setting
-from evaluator.judge.timing import CaseClock, calibrate, calibrate_again, interleave
+from evaluator.judge.timing import CaseClock, calibrate, calibrate_again, interleave, warm_up
 from evaluator.judge.trial import Bench
 from evaluator.judge.trusted import CaseInfo
 from evaluator.protocol import blocks
 from evaluator.records import CaseCheck, Evaluation, Status
 
 SEEDS = 3
+FIRST_CALLS = 3
+"""Enough to tell how long a call is."""
 TRIALS = 60
 ALONE_TRIALS = 15
 
@@ -42,7 +46,7 @@ def evaluate(setting: Setting) -> Evaluation:
         checks = check_candidate(setting, bench, prepared, candidate)
         for name, clock in clocks.items():
             setting.progress("timing", f"case {name}")
-            prepare_both(bench, open_case(setting, bench, name), reference, candidate)
+            prepare_both(bench, open_case(setting, bench, name, timed=True), reference, candidate)
             interleave(
                 bench,
                 clock,
@@ -55,7 +59,7 @@ def evaluate(setting: Setting) -> Evaluation:
     for name, clock in clocks.items():
         if clock.slowed() > 1.0:
             setting.progress("timing", f"reference alone again, case {name}")
-            prepare(bench, reference, open_case(setting, bench, name))
+            prepare(bench, reference, open_case(setting, bench, name, timed=True))
             calibrate_again(bench, clock, reference)
     setting.progress("verdict")
     report = evaluation(list(clocks.values()), checks, seed=blocks.seed(), reused_buffers=bench.reused_buffers - seen)
@@ -69,9 +73,9 @@ def calibrated(setting: Setting, bench: Bench) -> tuple[Runner, dict[str, CaseCl
         clocks = {}
         for name in setting.cases():
             setting.progress("references", f"reference alone, case {name}")
-            case = open_case(setting, bench, name)
+            case = open_case(setting, bench, name, timed=True)
             require_fit(bench, name)
-            prepare(bench, reference, case)
+            choose_slots(setting, bench, reference, case)
             clocks[name] = calibrate(bench, reference, name, trials=ALONE_TRIALS)
         setting.calibration = (reference, clocks)
     reference, clocks = setting.calibration
@@ -112,10 +116,11 @@ def check_interpreted(setting: Setting, bench: Bench, prepared: Prepared) -> Eva
     )
 
 
-def open_case(setting: Setting, bench: Bench, name: str) -> CaseInfo:
+def open_case(setting: Setting, bench: Bench, name: str, *, timed: bool = False) -> CaseInfo:
     """Take a case in hand on the trusted side."""
     case = bench.trusted.case(name, blocks.seed())
-    setting.fit_snapshot(bench, case)
+    bench.reading.open(case)
+    bench.slots = setting.slots.get(name, setting.device.slots) if timed else setting.device.slots
     return case
 
 
@@ -124,10 +129,23 @@ def prepare_both(bench: Bench, case: CaseInfo, *runners: Runner) -> None:
     weights = bench.trusted.weights(blocks.seed())
     try:
         for runner in runners:
+            bench.reading.forget(runner)
             runner.construct(case, weights)
             runner.map(bench.trusted.pool(runner.name, slots=bench.slots, seed=blocks.seed()))
     finally:
         weights.close()
+
+
+def choose_slots(setting: Setting, bench: Bench, reference: Runner, case: CaseInfo) -> None:
+    """Find out how many input slots a timed call of this case needs, and use as many; the reference is prepared with them."""
+    prepare(bench, reference, case)
+    if case.name not in setting.slots:
+        warm_up(bench, reference)
+        reference_us = float(np.median([bench.trial(reference).event_us for _ in range(FIRST_CALLS)]))
+        setting.slots[case.name] = setting.device.slots_for(reference_us, case.input_bytes)
+    if setting.slots[case.name] != bench.slots:
+        bench.slots = setting.slots[case.name]
+        prepare(bench, reference, case)
 
 
 def require_fit(bench: Bench, name: str) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from evaluator.devices.opening import open_device
 from evaluator.errors import EvaluatorError
 from evaluator.fingerprint import fingerprint
 from evaluator.judge.baseline import baseline
+from evaluator.judge.candidate import build_source
 from evaluator.judge.check import check
 from evaluator.judge.claim import naive_claim
 from evaluator.judge.evaluation import evaluate
@@ -25,7 +27,7 @@ from evaluator.judge.sense import require_sense
 from evaluator.judge.setting import Setting
 from evaluator.judge.verdict import compare, floor
 from evaluator.qualification.runner import qualify
-from evaluator.qualification.table import chosen_controls
+from evaluator.qualification.table import Control, chosen_controls
 from evaluator.records import Claim, Evaluation, Job, JobKind, Progress, Result, Status
 from evaluator.sandbox.output import sanitise
 from evaluator.sandbox.probe import require_sandbox
@@ -44,7 +46,7 @@ def run(job: Job, *, cache: Path, report: Report) -> Result:
     report(Progress(job=job.id, step="integrity"))
     device = open_device(job.device)
     problem = load(job.problem, expected_sha256=job.problem_sha256)
-    require_sense(job, problem)
+    require_sense(job, problem, device)
     sandbox = require_sandbox()
     base = Result(
         job=job.id,
@@ -130,6 +132,7 @@ def _qualify(setting: Setting, base: Result) -> Result:
     quick = bool(setting.job.options.get("quick"))
     chosen = chosen_controls(setting.job.options.get("controls"), quick=quick)
     with Controls(setting, base) as controls:
+        controls.build_all(chosen)
         report = qualify(
             controls.evaluate,
             None if quick else controls.claim,
@@ -154,6 +157,16 @@ class Controls:
 
     def __enter__(self) -> Controls:
         return self
+
+    def build_all(self, chosen: Sequence[Control]) -> None:
+        """Build every control on all cores before the device is held: what is built then is found again when its turn comes."""
+        texts = {control.text: load(control.problem) for control in chosen}
+        cores = self._setting.device.cores
+        done = 0
+        with ThreadPoolExecutor(len(cores.judge) + len(cores.runners)) as pool:
+            for _ in pool.map(lambda item: build_source(self._setting, *item, cores=(*cores.judge, *cores.runners)), texts.items()):
+                done += 1
+                self._setting.progress("build", "controls", done, len(texts))
 
     def __exit__(self, *_: object) -> None:
         self._restart()

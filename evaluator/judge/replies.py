@@ -45,11 +45,32 @@ def addresses(answer: dict[str, Any], name: str, *, slots: int, inputs: int) -> 
     return [list(row) for row in value]
 
 
+def pieces(answer: dict[str, Any], address: int, nbytes: int, descriptors: int) -> list[dict[str, int]]:
+    """Where each piece of handed-over memory begins and its bytes: in order, without gaps, around the output."""
+    value = answer.get("pieces")
+    if not isinstance(value, list) or len(value) != descriptors or not 0 < len(value) <= MOST:
+        raise BadReply(f"the reply names no {descriptors} pieces of memory")
+    found = [{"base": _part(piece, "base"), "size": _part(piece, "size")} for piece in value]
+    ends = [piece["base"] + piece["size"] for piece in found]
+    joined = all(end == piece["base"] for end, piece in zip(ends, found[1:], strict=False))
+    if not joined or found[0]["base"] > address or ends[-1] < address + nbytes:
+        raise BadReply("the pieces of memory do not hold the output")
+    return found
+
+
 def number(answer: dict[str, Any], name: str) -> int:
     """One number."""
     value = answer.get(name)
     if not _is_count(value):
         raise BadReply(f"the reply's `{name}` is no number")
+    assert isinstance(value, int)
+    return value
+
+
+def _part(piece: Any, name: str) -> int:
+    value = piece.get(name) if isinstance(piece, dict) else None
+    if not _is_count(value):
+        raise BadReply(f"a piece of memory has no `{name}`")
     assert isinstance(value, int)
     return value
 

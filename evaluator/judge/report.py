@@ -99,7 +99,10 @@ def audit(clock: CaseClock, blocks: list[list[Call]]) -> Ruling:
 
 
 def raw_trials(clock: CaseClock, seed: int) -> dict[str, Any]:
-    """Every kept call, [event, wall] in microseconds by block, and the seed: each figure can be computed again from them."""
+    """Every kept call by block and the seed: each figure can be computed again from them.
+
+    A call is [event, wall] in microseconds; where it went on after its answer, also how long.
+    """
     return {
         "ref": [[_pair(c) for c in block] for block in clock.reference],
         "cand": [[_pair(c) for c in block] for block in clock.candidate],
@@ -108,6 +111,7 @@ def raw_trials(clock: CaseClock, seed: int) -> dict[str, Any]:
         "overhead_before": _rounded(clock.overhead.before),
         "overhead_interleaved": _rounded(clock.overhead.interleaved),
         "bare": _rounded(clock.overhead.bare),
+        "reach": _rounded(clock.overhead.reach),
         "seed": seed,
     }
 
@@ -116,7 +120,9 @@ def read_trials(case: str, trials: dict[str, Any]) -> CaseClock:
     """The clock of a case from what `raw_trials` kept of it, for everything that its figures rest on."""
     return CaseClock(
         case,
-        overhead=Overhead(before=trials["overhead_before"], interleaved=trials["overhead_interleaved"], bare=trials["bare"]),
+        overhead=Overhead(
+            before=trials["overhead_before"], interleaved=trials["overhead_interleaved"], bare=trials["bare"], reach=trials["reach"]
+        ),
         before=_calls(trials["before"]),
         after=_calls(trials["after"]),
         reference=[_calls(block) for block in trials["ref"]],
@@ -157,11 +163,11 @@ def _median(blocks: Any) -> float:
 
 
 def _calls(pairs: list[list[float]]) -> list[Call]:
-    return [Call(event_us=event, wall_us=wall, code=layout.OK) for event, wall in pairs]
+    return [Call(event_us=event, wall_us=wall, code=layout.OK, late_us=late[0] if late else 0.0) for event, wall, *late in pairs]
 
 
 def _pair(call: Call) -> list[float]:
-    return _rounded([call.event_us, call.wall_us])
+    return _rounded([call.event_us, call.wall_us, *([call.late_us] if call.late_us else [])])
 
 
 def _rounded(values: list[float]) -> list[float]:

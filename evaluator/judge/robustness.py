@@ -58,10 +58,10 @@ def _repeated_calls(setting: Setting, bench: Bench, runner: Runner) -> int:
         for _ in range(REPEATS):
             slot = bench.write_inputs(runner, flush=False)
             for _ in range(2):
-                runner.call(slot=slot)
+                bench.call(runner, slot)
                 bench.verify(runner, slot)
             other = (slot + 1) % bench.slots
-            runner.call(slot=other)
+            bench.call(runner, other)
             bench.verify(runner, other)
     return 3 * REPEATS * len(cases)
 
@@ -73,7 +73,7 @@ def _input_mutation(setting: Setting, bench: Bench, runner: Runner) -> int:
         prepare(bench, runner, open_case(setting, bench, name))
         bench.write_inputs(runner, flush=False)
         for slot in range(bench.slots):
-            runner.call(slot=slot)
+            bench.call(runner, slot)
         for slot in range(bench.slots):
             bench.require_inputs_unchanged(runner, slot)
     return bench.slots * len(cases)

@@ -19,7 +19,7 @@ from evaluator.judge.outcome import Infrastructure, Refusal
 from evaluator.judge.spares import FILES_INSIDE, Spare
 from evaluator.judge.trusted import CaseInfo, PoolInfo, Weights
 from evaluator.protocol.channel import Gone, Raised, Silent, Unasked
-from evaluator.protocol.clock import Call, CallDied, CallTimeout, timed_call
+from evaluator.protocol.clock import Call, CallDied, CallTimeout
 from evaluator.protocol.freeze import NotStopping, Stirred
 from evaluator.protocol.mailbox import BadAnswer, EarlyEcho, OutputPlace
 from evaluator.protocol.memory import Snapshot, Unreadable
@@ -69,15 +69,13 @@ class Runner:
         self._memory_seen = 0.0
         self._called_us = 0.0
 
-    def load(
-        self, *, path: str, entry: str, style: str, threads: int, extensions: str | None, triton: bool = False, blank: bool = False
-    ) -> None:
+    def load(self, *, path: str, entry: str, style: str, extensions: str | None, triton: bool = False, blank: bool = False) -> None:
         """Import the source; of a candidate, its kernels' launches are counted and with `blank` their results overwritten."""
-        self._ask("load", path=path, entry=entry, style=style, threads=threads, extensions=extensions, triton=triton, blank=blank)
+        self._ask("load", path=path, entry=entry, style=style, extensions=extensions, triton=triton, blank=blank)
 
-    def will_load(self, *, entry: str, style: str, threads: int) -> None:
+    def will_load(self, *, entry: str, style: str) -> None:
         """Remember how the reference is loaded; its text depends on the case."""
-        self._loading = {"entry": entry, "style": style, "threads": threads, "extensions": None}
+        self._loading = {"entry": entry, "style": style, "extensions": None}
 
     def construct(self, case: CaseInfo, weights: Weights) -> list[str]:
         """Build the model under the weights' seed; return the names of state that differ from the reference's."""
@@ -115,9 +113,7 @@ class Runner:
         if not self._serving:
             self._enter()
         try:
-            call = timed_call(
-                self.mailbox, self._spare.freezer, operation, slot=slot, timeout_s=timeout_s or self._timeout_s, alive=self._alive
-            )
+            call = self._spare.clock.call(operation, slot=slot, timeout_s=deadline_s, alive=self._alive)
         except CallTimeout as error:
             raise self._failure(Status.TIMEOUT, f"no answer within {deadline_s:.0f} s") from error
         except CallDied as error:
@@ -136,14 +132,12 @@ class Runner:
 
     def snapshot_outputs(self, snapshot: Snapshot) -> list[dict[str, Any]]:
         """Copy the last call's outputs out of the stopped runner."""
+        places = self.places()
         try:
-            places = self.mailbox.outputs()
             offsets = snapshot.take(self._spare.memory, [(p.address, p.nbytes) for p in places])
-        except BadAnswer as error:
-            raise self._failure(Status.TAMPERED, f"the answer page holds {error}") from error
         except Unreadable as error:
             raise self._failure(Status.INCORRECT, str(error)) from error
-        return [_place(p, o) for p, o in zip(places, offsets, strict=True)]
+        return [{**p.as_fields(), "offset": o} for p, o in zip(places, offsets, strict=True)]
 
     def snapshot_inputs(self, snapshot: Snapshot, slot: int) -> list[int]:
         """Copy the runner's own view of one input slot; return where each tensor begins."""
@@ -188,11 +182,41 @@ class Runner:
             self._answered("serve", lambda: self._channel.answer("serve", timeout_s=self._timeout_s))
             self._stop()
 
-    def bare_cycle_us(self) -> float:
-        """Wake and stop without any call."""
-        start = self._spare.freezer.resume()
-        self._spare.freezer.stop()
-        return (self._spare.freezer.confirm() - start) / 1e3
+    def bare_us(self) -> float:
+        """The shortest request there is."""
+        if not self._serving:
+            self._enter()
+        return self._spare.clock.bare_us()
+
+    def touch(self) -> float:
+        """Switch the device to this runner, untimed; microseconds that it took."""
+        return self.call(layout.TOUCH).wall_us
+
+    def places(self) -> list[OutputPlace]:
+        """Where it says that the last call's outputs lie."""
+        try:
+            return self.mailbox.outputs()
+        except BadAnswer as error:
+            raise self._failure(Status.TAMPERED, f"the answer page holds {error}") from error
+
+    def export(self, place: OutputPlace) -> tuple[list[dict[str, int]], list[int]]:
+        """The memory behind an output, with a descriptor of each piece; the caller closes them."""
+        self.leave()
+        self._resume()
+        fields = {"address": place.address, "nbytes": place.nbytes}
+        answer, descriptors = self._answered(
+            "export", lambda: self._channel.ask_for_descriptors("export", timeout_s=self._timeout_s, **fields)
+        )
+        return self._read(lambda: replies.pieces(answer, place.address, place.nbytes, len(descriptors))), descriptors
+
+    def rest(self) -> None:
+        """Its turn is over: it executes nothing until it is asked again."""
+        self._stop()
+
+    @property
+    def closed(self) -> bool:
+        """Whether its sandbox is gone."""
+        return self._spare.closed
 
     def close(self) -> None:
         """Kill the whole sandbox and verify that it is gone. Does nothing the second time."""
@@ -221,10 +245,9 @@ class Runner:
         self._stop()
         return answer
 
-    def _answered(self, op: str, question: Any) -> dict[str, Any]:
+    def _answered(self, op: str, question: Callable[[], T]) -> T:
         try:
-            answer: dict[str, Any] = question()
-            return answer
+            return question()
         except Raised as error:
             status = Status.COMPILE_ERROR if error.error in ("MissingEntry", "SyntaxError") else Status.RUNTIME_ERROR
             raise self._failure(status, f"{op} raised {_last_line(error.text)}", log=error.text) from error
@@ -243,14 +266,13 @@ class Runner:
 
     def _stop(self) -> None:
         try:
-            self._spare.freezer.stop()
-            self._spare.freezer.confirm()
+            self._spare.clock.rest()
         except NotStopping as error:
             raise self._failure(Status.RUNTIME_ERROR, f"{error}: {self._ending()}") from error
 
     def _resume(self) -> None:
         try:
-            self._spare.freezer.resume()
+            self._spare.clock.wake()
         except Stirred as error:
             raise self._failure(Status.TAMPERED, str(error)) from error
         except NotStopping as error:
@@ -268,15 +290,17 @@ class Runner:
         ended = self.process.wait(2.0)
         return ended.words() if ended is not None else "it does not answer"
 
+    def wrong(self, detail: str) -> Exception:
+        """What a wrong output of this runner means."""
+        if not self.charged:
+            return Infrastructure(f"the runner `{self.name}` disagrees with the reference: {detail}")
+        return Refusal(Status.INCORRECT, detail)
+
     def _failure(self, status: Status, message: str, *, log: str = "") -> Exception:
         log = "\n".join(text for text in (log, self.process.stdout, self.process.stderr) if text.strip())[-LOG_LIMIT:]
         if not self.charged:
             return Infrastructure(f"the runner `{self.name}`: {message}", log=log)
         return Refusal(status, message, log=log)
-
-
-def _place(place: OutputPlace, offset: int) -> dict[str, Any]:
-    return {"offset": offset, "dtype": place.dtype, "shape": list(place.shape), "strides": list(place.strides)}
 
 
 def _last_line(text: str) -> str:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from evaluator.devices.device import Device
 from evaluator.errors import UsageError
 from evaluator.gate import check_source, imports_module
 from evaluator.records import Job, JobKind, Source
@@ -20,13 +21,13 @@ NEED_CANDIDATE = frozenset({JobKind.CHECK, JobKind.EVALUATE, JobKind.AB, JobKind
 TIMED_PAIRS = frozenset({JobKind.AB, JobKind.FLOOR})
 
 
-def require_sense(job: Job, problem: Problem) -> None:
+def require_sense(job: Job, problem: Problem, device: Device) -> None:
     """Raise UsageError for the first thing that is wrong with the job."""
     if job.candidate is None and job.kind in NEED_CANDIDATE:
         raise UsageError(f"a job of kind {job.kind.value} needs a candidate", "give its source")
     for role, source in (("candidate", job.candidate), ("champion", job.champion)):
         if source is not None:
-            _require_source(job, role, source)
+            _require_source(job, role, source, device)
     known = [case.name for case in problem.cases(job.device)]
     unknown = [name for name in job.cases or () if name not in known]
     if unknown or (job.cases is not None and not job.cases):
@@ -34,12 +35,12 @@ def require_sense(job: Job, problem: Problem) -> None:
     _require_options(job.options)
 
 
-def _require_source(job: Job, role: str, source: Source) -> None:
+def _require_source(job: Job, role: str, source: Source, device: Device) -> None:
     raw = source.text.encode("utf-8", "surrogatepass")
     check_source(raw, name=f"the {role}")
     if hashlib.sha256(raw).hexdigest() != source.sha256:
         raise UsageError(f"the {role}'s text is not the one that its sha256 names", "send the text and the sha256 of its UTF-8 bytes")
-    if job.kind in TIMED_PAIRS and _imports_triton(source.text):
+    if device.interprets_triton and job.kind in TIMED_PAIRS and _imports_triton(source.text):
         raise UsageError(
             f"the {role} is a Triton source: on a CPU device it runs in Triton's interpreter and is never timed",
             "check it here, and measure it on a GPU",

@@ -11,20 +11,20 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from evaluator.devices.cpu import CpuDevice
+from evaluator.devices.device import Device
 from evaluator.devices.lease import DeviceLease
 from evaluator.gate import imports_module
+from evaluator.judge.reading import ShownMemory, StoppedMemory
 from evaluator.judge.runner import Runner
 from evaluator.judge.spares import EXTENSIONS_INSIDE, FILES_INSIDE, Spares
 from evaluator.judge.trial import Bench
-from evaluator.judge.trusted import CaseInfo, TrustedProcess
+from evaluator.judge.trusted import TrustedProcess
 from evaluator.judge.workplace import workplace
-from evaluator.protocol.memory import Snapshot
 from evaluator.records import Job, Progress
 from evaluator.sandbox.command import Bind, Profile, SandboxInfo
 from evaluator.sandbox.layout import current as current_layout
@@ -36,12 +36,11 @@ if TYPE_CHECKING:
     from evaluator.build.store import Build
     from evaluator.judge.timing import CaseClock
 
-RUNNER = Path(__file__).resolve().parents[1] / "runner"
-RUNNER_INSIDE = "/ratchet/lib/evaluator/runner"
+OURS = Path(__file__).resolve().parents[1]
+OURS_INSIDE = "/ratchet/lib/evaluator"
 TIMEOUT_S = 60.0
 CANDIDATE_FILE = "candidate.py"
 RUNNER_ENVIRONMENT = {
-    "TRITON_INTERPRET": "1",
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
@@ -50,10 +49,11 @@ RUNNER_ENVIRONMENT = {
 output's pages are faulted in anew at every call, which can be worth more than the kernel under test."""
 
 
-def runner_limits() -> Limits:
+def runner_limits(device: Device) -> Limits:
     """Two thirds of the machine's memory at most, so that a hungry candidate never takes the judge down."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return Limits(resident_bytes=min(16 << 30, total * 2 // 3))
+    limits = Limits(resident_bytes=min(16 << 30, total * 2 // 3))
+    return replace(limits, address_space_bytes=None) if device.reserves_addresses else limits
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Setting:
 
     job: Job
     problem: Problem
-    device: CpuDevice
+    device: Device
     sandbox: SandboxInfo
     cache: Path
     report: Callable[[Progress], None]
@@ -74,6 +74,8 @@ class Setting:
     _bench: Bench | None = None
     _reference: Runner | None = None
     _spares: Spares | None = None
+    slots: dict[str, int] = field(default_factory=dict)
+    """Input slots of a timed case, once a reference time is known."""
     calibration: tuple[Runner, dict[str, CaseClock]] | None = None
     """The reference's runner and what it gave before any candidate existed."""
 
@@ -114,16 +116,16 @@ class Setting:
             if before_opening is not None:
                 before_opening()
             opened = trusted.open(self.problem.key, self.problem.sha256, self.job.device)
-            self._bench = Bench(trusted=trusted, slots=self.device.slots, candidate_files=opened["candidate_files"])
+            reading = (StoppedMemory if self.device.stands_still else ShownMemory)(trusted)
+            self.stack.callback(reading.close)
+            self._bench = Bench(
+                trusted,
+                reading,
+                slots=self.device.slots,
+                spins=not self.device.stands_still,
+                candidate_files=opened["candidate_files"],
+            )
         return self._bench
-
-    def fit_snapshot(self, bench: Bench, case: CaseInfo) -> None:
-        """Give the bench a snapshot page that holds one call's outputs, or its inputs; a wider dtype too."""
-        needed = max(2 * case.output_bytes, case.input_bytes, 4096)
-        if bench.snapshot is None or bench.snapshot.size < needed:
-            bench.snapshot = Snapshot(needed)
-            self.stack.callback(bench.snapshot.close)
-            bench.trusted.share(bench.snapshot)
 
     def reference(self) -> Runner:
         """The job's first reference runner, started once."""
@@ -136,7 +138,7 @@ class Setting:
         spares = self.spares()
         runner = Runner(name, spares.take(profile), spares.settle, timeout_s=self.timeout_s, reference=True, compiled=compiled)
         self.stack.callback(runner.close)
-        runner.will_load(entry=self.problem.reference_entry, style=self.style, threads=self.threads)
+        runner.will_load(entry=self.problem.reference_entry, style=self.style)
         return runner
 
     def candidate_runner(self, bench: Bench, build: Build, source: str, *, name: str, blank: bool = False, charged: bool = True) -> Runner:
@@ -154,9 +156,8 @@ class Setting:
             path=f"{FILES_INSIDE}/{CANDIDATE_FILE}",
             entry=self.problem.entry,
             style=self.style,
-            threads=self.threads,
             extensions=EXTENSIONS_INSIDE if build.directory is not None else None,
-            triton=imports_module(source, "triton"),
+            triton=self.device.interprets_triton and imports_module(source, "triton"),
             blank=blank,
         )
         return runner
@@ -169,32 +170,41 @@ class Setting:
     @property
     def threads(self) -> int:
         """Threads of every runner: one per measuring core."""
-        return len(self.device.device_cores)
+        return len(self.device.cores.runners)
 
     @property
     def environment(self) -> dict[str, str]:
         """What a runner's sandbox adds to its environment."""
-        return {**RUNNER_ENVIRONMENT, "OMP_NUM_THREADS": str(self.threads)}
+        return {**RUNNER_ENVIRONMENT, **self.device.environment, "OMP_NUM_THREADS": str(self.threads)}
 
     def spares(self) -> Spares:
         """The runners that are started ahead. The device's lease is taken with the first and kept until the job's end."""
         if self._spares is None:
             waiting = "another measurement holds the device"
-            self.stack.enter_context(DeviceLease(self.device.name, waiting=lambda: self.progress("lease", waiting)))
+            self.stack.enter_context(DeviceLease(self.device.lease, waiting=lambda: self.progress("lease", waiting)))
             self._device_since = time.monotonic()
             self._spares = Spares(self._launch, self.device, self.work)
             self.stack.callback(self._spares.close)
         return self._spares
 
+    def _mounts(self) -> list[Bind]:
+        return [Bind(source=source, target=target) for source, target in self.device.mounts(self.cache)]
+
+    @property
+    def _shown(self) -> tuple[str, str]:
+        """What of the evaluator a runner's sandbox sees."""
+        return "runner", f"devices/{self.device.kind}/inside"
+
     def _launch(self, profile: Profile, descriptors: list[int], binds: list[Bind]) -> SandboxProcess:
         interpreter = [str(current_layout().python)] if profile == "build" else []
         return SandboxProcess.start(
-            [*interpreter, f"{RUNNER_INSIDE}/__main__.py", *map(str, descriptors)],
+            [*interpreter, f"{OURS_INSIDE}/runner/__main__.py", self.device.kind, *map(str, descriptors)],
             sandbox=self.sandbox,
             profile=profile,
-            affinity=(*self.device.judge_cores, *self.device.device_cores),
-            limits=runner_limits(),
+            affinity=(*self.device.cores.judge, *self.device.cores.runners),
+            limits=runner_limits(self.device),
             pass_fds=descriptors,
-            binds=[Bind(source=RUNNER, target=RUNNER_INSIDE), *binds],
+            binds=[*(Bind(source=OURS / part, target=f"{OURS_INSIDE}/{part}") for part in self._shown), *self._mounts(), *binds],
+            devices=self.device.nodes,
             env=self.environment,
         )

@@ -16,10 +16,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from evaluator.devices.cpu import CpuDevice, raise_priority
+from evaluator.devices.device import Device
+from evaluator.devices.processor import raise_priority
 from evaluator.judge import replies
 from evaluator.judge.outcome import Infrastructure
 from evaluator.protocol.channel import Channel, ChannelError
+from evaluator.protocol.clock import Clock, Spinning, Stopped
 from evaluator.protocol.freeze import Freezer, NotStopping
 from evaluator.protocol.mailbox import Mailbox
 from evaluator.protocol.memory import open_memory
@@ -49,28 +51,29 @@ class Spare:
         self.process = launch(profile, descriptors, binds)
         theirs.close()
         self.channel = Channel(ours)
-        self.freezer: Freezer
+        self.clock: Clock
         self.memory: int
         self.settled = False
-        self._closed = False
+        self.closed = False
 
-    def settle(self, device: CpuDevice) -> None:
+    def settle(self, device: Device) -> None:
         """Wait until the process is up, stop it and put it on the measuring cores; nothing the second time.
 
         Nothing of a candidate is in there yet: whatever goes wrong is infrastructure.
         """
-        if self.settled or self._closed:
+        if self.settled or self.closed:
             return
         try:
             inside = replies.number(self.channel.answer("start", timeout_s=START_TIMEOUT_S), "ready")
             pid = _host_pid(self.process, inside)
-            self.freezer = Freezer(pid)
+            self._freezer = Freezer(pid)
+            self.clock = (Stopped if device.stands_still else Spinning)(self.mailbox, self._freezer)
             self.memory = open_memory(pid)
             self.settled = True
-            self.freezer.stop()
-            self.freezer.confirm()
-            device.take_over(pid)
-            raise_priority(pid)
+            self._freezer.stop()
+            self._freezer.confirm()
+            device.cores.take_over(pid)
+            raise_priority(pid, realtime=device.stands_still)
         except (ChannelError, NotStopping, OSError, replies.BadReply) as error:
             ended = self.process.wait(2.0)
             words = f": it {ended.words()}" if ended else ""
@@ -78,13 +81,13 @@ class Spare:
 
     def close(self) -> None:
         """Kill the whole sandbox and verify that it is gone. Does nothing the second time."""
-        if self._closed:
+        if self.closed:
             return
-        self._closed = True
+        self.closed = True
         self.channel.close()
         self.process.kill()
         if self.settled:
-            self.freezer.close()
+            self._freezer.close()
             os.close(self.memory)
         self.mailbox.close()
 
@@ -92,7 +95,7 @@ class Spare:
 class Spares:
     """The started runners of one job that nobody uses yet."""
 
-    def __init__(self, launch: Launch, device: CpuDevice, work: Path) -> None:
+    def __init__(self, launch: Launch, device: Device, work: Path) -> None:
         self._launch = launch
         self._device = device
         self._work = work

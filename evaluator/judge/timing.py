@@ -24,7 +24,6 @@ from evaluator.protocol.clock import Call
 from evaluator.protocol.overhead import Overhead
 from evaluator.protocol.quiet import Quiet, Unquiet, UnquietByCandidate
 from evaluator.records import Status
-from evaluator.runner import layout
 
 EMPTY_CALLS = 15
 CANARIES = 15
@@ -49,13 +48,13 @@ class CaseClock:
 
     def fresh(self) -> CaseClock:
         """The calibration alone, for another candidate of the same lease."""
-        overhead = Overhead(before=self.overhead.before, bare=self.overhead.bare)
+        overhead = Overhead(before=self.overhead.before, bare=self.overhead.bare, reach=self.overhead.reach)
         return CaseClock(self.case, overhead=overhead, quiet=Quiet(calibration=self.quiet.calibration), before=self.before)
 
     def trial_us(self, calls: list[Call]) -> list[float]:
-        """max(event, wall - overhead) of each call."""
+        """max(event, wall - overhead) of each call, and what of it came after the answer."""
         overhead = self.overhead.overhead_us()
-        return [max(call.event_us, call.wall_us - overhead) for call in calls]
+        return [max(call.event_us, call.wall_us - overhead) + call.late_us for call in calls]
 
     def alone_us(self) -> float | None:
         """Median trial of the reference while no candidate exists: the slower of before and after.
@@ -74,7 +73,7 @@ class CaseClock:
     def wall_us(self, calls: list[Call]) -> list[float]:
         """wall - overhead of each call: the judge's clock alone."""
         overhead = self.overhead.overhead_us()
-        return [max(0.0, call.wall_us - overhead) for call in calls]
+        return [max(0.0, call.wall_us - overhead) + call.late_us for call in calls]
 
 
 def calibrate(bench: Bench, reference: Runner, case: str, *, trials: int) -> CaseClock:
@@ -83,15 +82,19 @@ def calibrate(bench: Bench, reference: Runner, case: str, *, trials: int) -> Cas
     warm_up(bench, reference)
     for _ in range(EMPTY_CALLS):
         clock.overhead.before.append(bench.empty(reference).wall_us)
-        clock.overhead.bare.append(reference.bare_cycle_us())
-    clock.quiet.calibration = [_canary(reference) for _ in range(CANARIES)]
+        clock.overhead.bare.append(bench.bare_us(reference))
+    clock.quiet.calibration = [_canary(bench, reference) for _ in range(CANARIES)]
+    bench.reading.reach_us.clear()
+    bench.begin_turn(reference)
     clock.before = [bench.trial(reference) for _ in range(trials)]
+    clock.overhead.reach = list(bench.reading.reach_us)
     return clock
 
 
 def calibrate_again(bench: Bench, clock: CaseClock, reference: Runner) -> None:
     """Time the constructed reference alone once more. The candidate must be gone."""
     warm_up(bench, reference)
+    bench.begin_turn(reference)
     clock.after = [bench.trial(reference) for _ in clock.before]
 
 
@@ -125,28 +128,29 @@ def _run_pair(bench: Bench, clock: CaseClock, pair: BlockPair, reference: Runner
     sides = [(reference, pair.reference), (candidate, pair.candidate)]
     if pair.candidate_first:
         sides.reverse()
-    canaries = [_await_quiet(clock.quiet, reference)]
+    canaries = [_await_quiet(bench, clock.quiet, reference)]
     calls: dict[str, list[Call]] = {}
     for runner, count in sides:
+        bench.begin_turn(runner)
         calls[runner.name] = [bench.trial(runner, last=index == count - 1) for index in range(count)]
-        canaries.append(clock.quiet.is_quiet(_canary(reference)))
+        canaries.append(clock.quiet.is_quiet(_canary(bench, reference)))
     clock.overhead.interleaved.append(bench.empty(reference).wall_us)
     counts = clock.quiet.count(first=canaries[0], between=canaries[1], last=canaries[2], candidate_first=pair.candidate_first)
     return calls[reference.name], calls[candidate.name], counts
 
 
-def _await_quiet(quiet: Quiet, reference: Runner) -> bool:
+def _await_quiet(bench: Bench, quiet: Quiet, reference: Runner) -> bool:
     """Wait a little for a quiet device before a pair begins: nothing has been timed yet."""
     for _ in range(WAITS):
-        if quiet.is_quiet(_canary(reference)):
+        if quiet.is_quiet(_canary(bench, reference)):
             return True
         time.sleep(WAIT_S)
-    return quiet.is_quiet(_canary(reference))
+    return quiet.is_quiet(_canary(bench, reference))
 
 
-def _canary(reference: Runner) -> float:
+def _canary(bench: Bench, reference: Runner) -> float:
     """The best of four runs of the canary: one hiccup of the machine is not an unquiet device."""
-    return min(reference.call(layout.CANARY).wall_us for _ in range(4))
+    return min(bench.canary(reference) for _ in range(4))
 
 
 def _judge_quiet(quiet: Quiet) -> None:

@@ -9,44 +9,76 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluator.judge.outcome import Infrastructure, Refusal
+from evaluator.judge.reading import Reading, Unseen
 from evaluator.judge.runner import Runner
 from evaluator.judge.trusted import TrustedProcess
 from evaluator.protocol import blocks
 from evaluator.protocol.clock import Call
-from evaluator.protocol.memory import Snapshot
-from evaluator.records import Status
 from evaluator.runner import layout
+
+AGAIN = 8
+"""Calls made again because an output lay where none did before; each shows one more place."""
 
 
 @dataclass(slots=True)
 class Bench:
-    """The processes and pages that one measurement uses."""
+    """The processes that one measurement uses, and whose turn it is."""
 
     trusted: TrustedProcess
+    reading: Reading
     slots: int
+    spins: bool
+    """Whether runners spin between their calls: then the first call after a rest is slower and does not count."""
     candidate_files: dict[str, str]
     """What a candidate may import from beside it."""
-    snapshot: Snapshot | None = None
     verified: int = 0
     """Outputs compared so far, all of them right."""
     reused_buffers: int = 0
     """Candidate calls whose output lay where the call before put it."""
+    _turn: Runner | None = None
 
     def trial(self, runner: Runner, *, last: bool = False, flush: bool = True, always_verify: bool = False) -> Call:
         """Time one call of `runner` on fresh inputs; verify it if its turn comes."""
-        slot = self.write_inputs(runner, flush=flush)
-        before = runner.output_address()
-        call = runner.call(slot=slot)
-        self.reused_buffers += before == runner.output_address()
-        if always_verify or blocks.verify_now(last=last):
-            self.verify(runner, slot)
-        return call
+        for _ in range(AGAIN):
+            try:
+                return self._trial(runner, last=last, flush=flush, always_verify=always_verify)
+            except Unseen:
+                continue
+        raise runner.wrong(f"its outputs lay in a new place at each of {AGAIN} calls")
+
+    def call(self, runner: Runner, slot: int, *, timeout_s: float | None = None) -> Call:
+        """One untimed call on a slot that is written already, its output ready to be verified."""
+        self._give_turn(runner)
+        for _ in range(AGAIN):
+            try:
+                return self._answered_call(runner, slot, timeout_s=timeout_s)
+            except Unseen:
+                continue
+        raise runner.wrong(f"its outputs lay in a new place at each of {AGAIN} calls")
 
     def empty(self, runner: Runner) -> Call:
         """Time one empty call under the same conditions (trusted runner only)."""
         self.write_inputs(runner, flush=True)
+        self._give_turn(runner)
+        if self.spins:
+            runner.call(layout.EMPTY)
+        runner.touch()
         return runner.call(layout.EMPTY)
+
+    def begin_turn(self, runner: Runner) -> None:
+        """The turn of `runner` begins, in as many calls as follow: an uncounted one where it has to find its feet."""
+        if self.spins and self._turn is not runner:
+            self.trial(runner)
+
+    def canary(self, runner: Runner) -> float:
+        """One run of the trusted canary, in microseconds (trusted runner only)."""
+        self._give_turn(runner)
+        return runner.call(layout.CANARY).wall_us
+
+    def bare_us(self, runner: Runner) -> float:
+        """The shortest request there is (trusted runner only)."""
+        self._give_turn(runner)
+        return runner.bare_us()
 
     def write_inputs(self, runner: Runner, *, flush: bool) -> int:
         """Fresh values in every slot of `runner`'s pool; return the slot that counts."""
@@ -55,25 +87,41 @@ class Bench:
 
     def verify(self, runner: Runner, slot: int) -> float | None:
         """Compare the last output and the inputs with the trusted process's copy; return the largest absolute error."""
-        assert self.snapshot is not None
-        outputs = runner.snapshot_outputs(self.snapshot)
-        correct, error, detail = self.trusted.verify(runner.name, slot, outputs, runner.declared)
+        correct, error, detail = self.reading.verify(runner, slot)
         if not correct:
-            raise wrong(runner, detail)
+            raise runner.wrong(detail)
         self.require_inputs_unchanged(runner, slot)
         self.verified += 1
         return error
 
     def require_inputs_unchanged(self, runner: Runner, slot: int) -> None:
         """Refuse a runner whose own view of a slot is not what was written there."""
-        assert self.snapshot is not None
-        change = self.trusted.input_change(runner.name, slot, runner.snapshot_inputs(self.snapshot, slot))
+        change = self.reading.input_change(runner, slot)
         if change:
-            raise wrong(runner, change)
+            raise runner.wrong(change)
 
+    def _trial(self, runner: Runner, *, last: bool, flush: bool, always_verify: bool) -> Call:
+        slot = self.write_inputs(runner, flush=flush)
+        self._give_turn(runner)
+        runner.touch()
+        before = runner.output_address()
+        call = self._answered_call(runner, slot)
+        self.reused_buffers += before == runner.output_address()
+        if always_verify or blocks.verify_now(last=last):
+            self.verify(runner, slot)
+        return call
 
-def wrong(runner: Runner, detail: str) -> Exception:
-    """What a wrong output of this runner means."""
-    if not runner.charged:
-        return Infrastructure(f"the runner `{runner.name}` disagrees with the reference: {detail}")
-    return Refusal(Status.INCORRECT, detail)
+    def _answered_call(self, runner: Runner, slot: int, *, timeout_s: float | None = None) -> Call:
+        self.reading.prepare(runner)
+        try:
+            call = runner.call(slot=slot, timeout_s=timeout_s)
+        except BaseException:
+            self.reading.call_off()
+            raise
+        return self.reading.answered(runner, call)
+
+    def _give_turn(self, runner: Runner) -> None:
+        """Everybody else rests."""
+        if self._turn is not None and self._turn is not runner and not self._turn.closed:
+            self._turn.rest()
+        self._turn = runner

@@ -9,11 +9,12 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluator.devices.cpu import CpuDevice
+from evaluator.devices.device import Device
 from evaluator.judge.outcome import Infrastructure
 from evaluator.protocol.channel import Channel, ChannelError, Raised
 from evaluator.protocol.memory import Snapshot
@@ -65,10 +66,10 @@ class PoolInfo:
 class TrustedProcess:
     """The trusted process of one job."""
 
-    def __init__(self, device: CpuDevice) -> None:
+    def __init__(self, device: Device) -> None:
         ours, theirs = socket.socketpair()
-        cores = [",".join(map(str, c)) for c in (device.judge_cores, device.device_cores)]
-        command = [sys.executable, "-m", "evaluator.trusted", str(theirs.fileno()), *cores]
+        cores = [",".join(map(str, c)) for c in (device.cores.judge, device.cores.runners)]
+        command = [sys.executable, "-m", "evaluator.trusted", str(theirs.fileno()), device.kind, *cores]
         environment = {**os.environ, "PYTHONPATH": str(OUR_ROOT), "PYTHONSAFEPATH": "1"}
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment)
         theirs.close()
@@ -106,21 +107,43 @@ class TrustedProcess:
         answer = self._ask("pool", runner=runner, slots=slots, seed=seed)
         return PoolInfo(self._channel.take_descriptor(), answer["slots"], answer["slot_bytes"], answer["layout"])
 
-    def fill(self, runner: str, seed: int, *, flush: bool) -> None:
-        """Fresh values in all slots of one runner, then a cold cache."""
-        self._ask("fill", runner=runner, seed=seed, flush=flush)
+    def fill(self, runner: str, seed: int, *, flush: bool) -> float | None:
+        """Fresh values in all slots of one runner, then a cold cache; microseconds that the flush took."""
+        took: float | None = self._ask("fill", runner=runner, seed=seed, flush=flush)["flush_us"]
+        return took
 
     def share(self, snapshot: Snapshot) -> None:
-        """Map the judge's snapshot page."""
-        self._ask("snapshot", descriptors=[snapshot.descriptor], bytes=snapshot.size)
+        """Map the judge's page of what it reads of stopped runners."""
+        self._ask("share", descriptors=[snapshot.descriptor], bytes=snapshot.size)
+
+    def show(self, runner: str, address: int, nbytes: int, pieces: list[dict[str, int]], descriptors: list[int]) -> None:
+        """Map the memory behind a runner's output. What it handed over may be anything: then it is no output."""
+        self._ask("show", descriptors=descriptors, runner=runner, address=address, nbytes=nbytes, pieces=pieces)
+
+    def forget(self, runner: str) -> None:
+        """Unmap all that was shown of a runner."""
+        self._ask("forget", runner=runner)
+
+    def watch(self, runner: str, answer: int, calling_off: int, sizes: tuple[int, int]) -> None:
+        """Let it map a runner's answer page and the word that calls off a `follow`."""
+        self._ask("watch", descriptors=[answer, calling_off], runner=runner, bytes=list(sizes))
+
+    def follow(self, runner: str) -> None:
+        """Have it wait for a runner's next answer and copy the outputs at once; returns when it waits."""
+        self._ask("follow", runner=runner)
+
+    def followed(self) -> tuple[float, float] | None:
+        """When it had told the device to copy and when that was done, in microseconds after the answer; None where it could not."""
+        answer = self._answered("follow", lambda: self._channel.answer("follow", timeout_s=TIMEOUT_S))
+        return (answer["begun_us"], answer["done_us"]) if "done_us" in answer else None
 
     def verify(self, runner: str, slot: int, outputs: list[dict[str, Any]], declared: int | None) -> tuple[bool, float | None, str]:
-        """Compare the outputs in the snapshot page with the reference."""
+        """Compare the outputs that were copied last with the reference."""
         answer = self._ask("verify", runner=runner, slot=slot, outputs=outputs, declared=declared)
         return answer["correct"], answer["max_abs_error"], answer["detail"]
 
-    def input_change(self, runner: str, slot: int, offsets: list[int]) -> str:
-        """What a runner changed of its inputs (in the snapshot page), in words; empty if nothing."""
+    def input_change(self, runner: str, slot: int, offsets: list[int] | None) -> str:
+        """What a runner changed of its inputs, in words; `offsets` say where its own view lies in the judge's page."""
         return str(self._ask("unchanged", runner=runner, slot=slot, offsets=offsets)["change"])
 
     def close(self) -> None:
@@ -137,8 +160,11 @@ class TrustedProcess:
             raise Infrastructure(f"the trusted process did not start: {error}") from error
 
     def _ask(self, op: str, *, descriptors: list[int] | None = None, **fields: Any) -> dict[str, Any]:
+        return self._answered(op, lambda: self._channel.ask(op, timeout_s=TIMEOUT_S, descriptors=descriptors or (), **fields))
+
+    def _answered(self, op: str, question: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         try:
-            return self._channel.ask(op, timeout_s=TIMEOUT_S, descriptors=descriptors or (), **fields)
+            return question()
         except Raised as error:
             raise Infrastructure(f"the reference's side failed at `{op}`: {error}", log=error.text) from error
         except ChannelError as error:

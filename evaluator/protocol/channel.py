@@ -8,12 +8,13 @@ Not for: timed calls.
 from __future__ import annotations
 
 import json
+import os
 import socket
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from evaluator.runner.control import LINE_LIMIT
+from evaluator.runner.control import LINE_LIMIT, MOST_DESCRIPTORS
 
 
 class ChannelError(Exception):
@@ -46,7 +47,7 @@ class Channel:
 
     def __init__(self, end: socket.socket, *, takes_descriptors: bool = False) -> None:
         self._socket = end
-        self._ancillary = 8 if takes_descriptors else 0
+        self._takes = takes_descriptors
         self._pending = b""
         self.descriptors: list[int] = []
         """Descriptors received and not yet taken."""
@@ -55,6 +56,18 @@ class Channel:
         """Send one request and return its answer."""
         self.send(op, timeout_s=timeout_s, descriptors=descriptors, **fields)
         return self.answer(op, timeout_s=timeout_s)
+
+    def ask_for_descriptors(self, op: str, *, timeout_s: float, **fields: Any) -> tuple[dict[str, Any], list[int]]:
+        """Like `ask`, of a process whose descriptors are taken with this answer alone; the caller closes them."""
+        self._takes = True
+        try:
+            return self.ask(op, timeout_s=timeout_s, **fields), self.descriptors
+        except BaseException:
+            for descriptor in self.descriptors:
+                os.close(descriptor)
+            raise
+        finally:
+            self._takes, self.descriptors = False, []
 
     def send(self, op: str, *, timeout_s: float = 10.0, descriptors: Sequence[int] = (), **fields: Any) -> None:
         """Send one request without waiting for its answer."""
@@ -102,7 +115,7 @@ class Channel:
             raise Silent(f"no answer to `{op}` in time")
         try:
             self._socket.settimeout(left_s)
-            data, descriptors, _, _ = socket.recv_fds(self._socket, 65536, self._ancillary)
+            data, descriptors, _, _ = socket.recv_fds(self._socket, 65536, MOST_DESCRIPTORS if self._takes else 0)
         except TimeoutError as error:
             raise Silent(f"no answer to `{op}` in time") from error
         except OSError as error:

@@ -54,6 +54,11 @@ class Freezer:
         self._rest: dict[str, Ran] | None = None
         """What every thread had run when all were seen stopped; None while the process runs."""
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it was stopped here and not continued since."""
+        return self._rest is not None
+
     def stop(self) -> None:
         """Stop the process; return when its main thread is seen stopped."""
         self._signal(signal.SIGSTOP)

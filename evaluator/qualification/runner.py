@@ -10,6 +10,7 @@ Not for: how an evaluation is run; both evaluators are functions of the caller's
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from evaluator.qualification.shipped import shipped_claim
 from evaluator.qualification.table import Believes, Control, Expectation, subset
@@ -17,6 +18,8 @@ from evaluator.records import Claim, ControlOutcome, Job, JobKind, Progress, Qua
 
 CREDIT = 1.5
 """Speed-up from which the naive evaluator counts as taken in."""
+LONGER_TRIALS = 100
+"""Trials a side of the second measurement."""
 _BY_THE_GATE = frozenset({Status.FORBIDDEN, Status.NO_CUSTOM_KERNEL})
 _WRONG = frozenset({Status.INCORRECT, Status.TAMPERED, Status.RUNTIME_ERROR})
 
@@ -64,9 +67,9 @@ def job_of(control: Control, *, gate: bool, job_id: str = "qualify", device: str
 
 
 def _run(control: Control, evaluate: Evaluate, naive: Naive | None, *, job_id: str, device: str) -> list[ControlOutcome]:
-    on = evaluate(job_of(control, gate=True, job_id=job_id, device=device))
+    on = _evaluate(job_of(control, gate=True, job_id=job_id, device=device), control.gate_on, evaluate)
     refused_by_gate = on.status in _BY_THE_GATE
-    off = evaluate(job_of(control, gate=False, job_id=job_id, device=device)) if refused_by_gate else on
+    off = _evaluate(job_of(control, gate=False, job_id=job_id, device=device), control.gate_off, evaluate) if refused_by_gate else on
     claim = _claim(control, naive, job_id=job_id, device=device)
     return [
         _outcome(control, control.gate_on, on, gate=True, claim=None),
@@ -74,14 +77,24 @@ def _run(control: Control, evaluate: Evaluate, naive: Naive | None, *, job_id: s
     ]
 
 
+def _evaluate(job: Job, expected: Expectation, evaluate: Evaluate) -> Result:
+    """The result of one control; a gain that it may not have is measured again, longer: noise goes, a real gain stays."""
+    result = evaluate(job)
+    if result.status is Status.OK and not expected.accepts(result):
+        result = evaluate(replace(job, options={"trials": LONGER_TRIALS, **job.options}))
+    return result
+
+
 def _claim(control: Control, naive: Naive | None, *, job_id: str, device: str) -> Claim | None:
-    if control.naive is Believes.NOTHING:
+    if not control.is_exploit:
         return None
-    return shipped_claim(control.id) if naive is None else naive(job_of(control, gate=False, job_id=job_id, device=device))
+    if naive is None or control.naive is Believes.CREDITS_OUTSIDE:
+        return shipped_claim(control.id)
+    return naive(job_of(control, gate=False, job_id=job_id, device=device))
 
 
 def _outcome(control: Control, expected: Expectation, result: Result, *, gate: bool, claim: Claim | None) -> ControlOutcome:
-    taken_in = control.naive is Believes.NOTHING or claim is None or credits(claim, result)
+    taken_in = not control.is_exploit or claim is None or credits(claim, result)
     speedup = result.evaluation.speedup if result.evaluation else None
     return ControlOutcome(
         control=control.id,

@@ -1,4 +1,4 @@
-"""`python -m evaluator.runner CONTROL REQUEST ANSWER`: the runner's control loop.
+"""`python -m evaluator.runner KIND CONTROL REQUEST ANSWER`: the runner's control loop.
 
 Reads one JSON object a line from the control socket (descriptors ride along), answers one JSON
 object a line. Calls themselves go through the mailbox (`evaluator.runner.serve`). All libraries are imported
@@ -8,17 +8,17 @@ Not for: use outside a sandbox.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the mount holds this package alone
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the mount holds this package and its device's alone
 
 import torch
 
 from evaluator.runner import extension
-from evaluator.runner.arena import Arena
 from evaluator.runner.control import Control
 from evaluator.runner.serve import Mailbox, serve
 from evaluator.runner.subject import Subject, read_state
@@ -28,15 +28,16 @@ from evaluator.runner.watch import Watch
 class Session:
     """The operations of one runner."""
 
-    def __init__(self, request: int, answer: int) -> None:
+    def __init__(self, kind: str, request: int, answer: int) -> None:
+        device = importlib.import_module(f"evaluator.devices.{kind}.inside.runner")
+        self._inside = device.Inside(int(os.environ["OMP_NUM_THREADS"]))
         self._mailbox = Mailbox(request, answer)
         self._subject: Any = None
-        self._arena: Any = None
+        self._slots: list[tuple[Any, ...]] = []
         self._watch: Any = None
 
     def load(self, request: dict[str, Any], _: list[int]) -> dict[str, Any]:
         """Import the source with its extensions prepared by the builder."""
-        torch.set_num_threads(request["threads"])
         torch.use_deterministic_algorithms(False)
         self._watch = Watch()
         if request["extensions"]:
@@ -45,7 +46,7 @@ class Session:
             from evaluator.runner import triton_kernels
 
             triton_kernels.install(blank=bool(request.get("blank")))
-        self._subject = Subject(request["path"], entry=request["entry"], style=request["style"])
+        self._subject = Subject(request["path"], entry=request["entry"], style=request["style"], place=self._inside.place)
         return {}
 
     def construct(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
@@ -65,13 +66,18 @@ class Session:
 
     def inputs(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Map the input slots."""
-        self._arena = Arena(descriptors[0], slots=request["slots"], slot_bytes=request["slot_bytes"], layout=request["layout"])
+        self._slots = self._inside.slots(descriptors[0], slots=request["slots"], slot_bytes=request["slot_bytes"], layout=request["layout"])
         os.close(descriptors[0])
-        return {"addresses": self._arena.addresses()}
+        return {"addresses": [[v.data_ptr() if isinstance(v, torch.Tensor) else 0 for v in slot] for slot in self._slots]}
+
+    def export(self, request: dict[str, Any], _: list[int]) -> tuple[dict[str, Any], list[int]]:
+        """Hand over the memory behind an output."""
+        pieces, descriptors = self._inside.export(request["address"], request["nbytes"])
+        return {"pieces": pieces}, descriptors
 
     def serve(self, request: dict[str, Any], _: list[int]) -> dict[str, Any]:
         """Answer the mailbox until LEAVE."""
-        serve(self._mailbox, self._subject.forward, self._arena.slots, declared=request["outputs"])
+        serve(self._inside, self._mailbox, self._subject.forward, self._slots, declared=request["outputs"])
         return {}
 
     def honesty(self, _: dict[str, Any], __: list[int]) -> dict[str, Any]:
@@ -81,8 +87,8 @@ class Session:
 
 def main(arguments: list[str]) -> int:
     """Serve the control socket until it closes."""
-    control, request, answer = (int(a) for a in arguments)
-    session = Session(request, answer)
+    kind, (control, request, answer) = arguments[0], (int(a) for a in arguments[1:])
+    session = Session(kind, request, answer)
     Control(control).serve(lambda name: getattr(session, name))
     return 0
 

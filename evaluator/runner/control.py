@@ -12,13 +12,16 @@ import json
 import os
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 LINE_LIMIT = 1 << 20
 TEXT_LIMIT = 16_000
+MOST_DESCRIPTORS = 64
+"""With one message."""
 
-Operation = Callable[[dict[str, Any], list[int]], "tuple[dict[str, Any], list[int]] | dict[str, Any]"]
+Reply = tuple[dict[str, Any], list[int]] | dict[str, Any]
+Operation = Callable[[dict[str, Any], list[int]], Reply | Iterator[Reply]]
 
 
 class Control:
@@ -35,13 +38,14 @@ class Control:
             try:
                 self._send(_line({"ok": True, "ready": os.getpid()}), [])
                 while (received := self._receive()) is not None:
-                    self._send(*_answer(operations, *received))
+                    for line, descriptors in _answers(operations, *received):
+                        self._send(line, descriptors)
             except (BrokenPipeError, ConnectionResetError):
                 return
 
     def _receive(self) -> tuple[dict[str, Any], list[int]] | None:
         while b"\n" not in self._pending:
-            data, descriptors, _, _ = socket.recv_fds(self._socket, 65536, 8)
+            data, descriptors, _, _ = socket.recv_fds(self._socket, 65536, MOST_DESCRIPTORS)
             if not data:
                 return None
             self._pending += data
@@ -57,13 +61,15 @@ class Control:
             os.close(descriptor)
 
 
-def _answer(operations: Callable[[str], Operation], message: dict[str, Any], descriptors: list[int]) -> tuple[bytes, list[int]]:
+def _answers(operations: Callable[[str], Operation], message: dict[str, Any], descriptors: list[int]) -> Iterator[tuple[bytes, list[int]]]:
+    """One answer; of an operation that is a generator, each that it yields."""
     try:
         answer = operations(message["op"])(message, descriptors)
-        reply, outgoing = answer if isinstance(answer, tuple) else (answer, [])
-        return _line({"ok": True, **reply}), outgoing
+        for part in answer if isinstance(answer, Iterator) else (answer,):
+            reply, outgoing = part if isinstance(part, tuple) else (part, [])
+            yield _line({"ok": True, **reply}), outgoing
     except BaseException as error:  # SystemExit and KeyboardInterrupt of a candidate are answers too
-        return _line({"ok": False, "error": type(error).__name__, "text": traceback.format_exc(limit=-12)[-TEXT_LIMIT:]}), []
+        yield _line({"ok": False, "error": type(error).__name__, "text": traceback.format_exc(limit=-12)[-TEXT_LIMIT:]}), []
 
 
 def _line(answer: dict[str, Any]) -> bytes:

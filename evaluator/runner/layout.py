@@ -19,11 +19,13 @@ NONCE = 0
 OPERATION = 1
 SLOT = 2
 
-# Operations. A candidate's runner is only ever sent CALL and LEAVE.
+# Operations. A candidate's runner is only ever sent CALL, TOUCH and LEAVE.
 CALL = 1
 EMPTY = 2
 CANARY = 3
 LEAVE = 4
+TOUCH = 5
+BARE = 6
 
 # Answer page, in words.
 ECHO = 0

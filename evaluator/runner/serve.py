@@ -9,10 +9,10 @@ Not for: choosing inputs, verifying outputs, or keeping any figure.
 from __future__ import annotations
 
 import mmap
-import time
 import traceback
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -30,6 +30,14 @@ class Mailbox:
         self.request = memoryview(self._request_map).cast("Q")
         self.answer = memoryview(self._answer_map).cast("Q")
         self.last = self.request[layout.NONCE]
+
+    def addresses(self) -> tuple[int, int]:
+        """Where the two pages lie, for native code."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the request page is read-only: it is only ever read
+            pages = (torch.frombuffer(page, dtype=torch.uint8) for page in (self._request_map, self._answer_map))
+            request, answer = (page.data_ptr() for page in pages)
+        return request, answer
 
     def wait(self) -> tuple[int, int]:
         """Spin until a new post; return its operation and slot."""
@@ -60,12 +68,72 @@ class Mailbox:
         self.answer[layout.TEXT_BYTES] = len(raw)
 
 
-def serve(mailbox: Mailbox, forward: Callable[..., Any], slots: list[tuple[Any, ...]], *, declared: int | None) -> None:
+class Loop(Protocol):
+    """The same loop in native code."""
+
+    def serve(
+        self,
+        request: int,
+        answer: int,
+        words: tuple[int, ...],
+        forward: Callable[..., Any],
+        slots: list[tuple[Any, ...]],
+        others: Callable[[int], None],
+        describe: Callable[[Any], None],
+        fail: Callable[[BaseException | None], int],
+        /,
+    ) -> None:
+        """Answer posts until LEAVE; the pages are given by address."""
+
+
+NATIVE_WORDS = (
+    layout.NONCE,
+    layout.OPERATION,
+    layout.SLOT,
+    layout.CALL,
+    layout.EMPTY,
+    layout.LEAVE,
+    layout.BARE,
+    layout.ECHO,
+    layout.EVENT_NS,
+    layout.CODE,
+    layout.OK,
+    layout.FIRST_OUTPUT,
+)
+"""What the native loop must know of the layout, in its own order."""
+
+
+class Inside(Protocol):
+    """What this loop asks of the device."""
+
+    loop: Loop | None
+    """Native code that does it instead; None where the loop's own time does not matter."""
+
+    def start(self) -> None:
+        """Just before `forward`."""
+
+    def stop(self) -> None:
+        """Just after it: returns when nothing of it is left to do."""
+
+    def event_ns(self) -> int:
+        """Time between the two, by the device's own clock."""
+
+    def touch(self) -> None:
+        """Switch the device to this process."""
+
+    def canary(self) -> None:
+        """A fixed piece of work."""
+
+
+def serve(inside: Inside, mailbox: Mailbox, forward: Callable[..., Any], slots: list[tuple[Any, ...]], *, declared: int | None) -> None:
     """Answer posts until LEAVE. `declared` is the number of outputs the problem declares (None: one tensor).
 
     An empty call describes the last output again, so that it costs what a call costs beside `forward`.
     """
-    canary = _Canary()
+    if inside.loop is not None:
+        with torch.no_grad():
+            _serve_natively(inside, inside.loop, mailbox, forward, slots, declared)
+        return
     answer = mailbox.answer
     keep: Any = None
     with torch.no_grad():
@@ -75,23 +143,52 @@ def serve(mailbox: Mailbox, forward: Callable[..., Any], slots: list[tuple[Any, 
                 answer[layout.CODE] = layout.OK
                 answer[layout.ECHO] = mailbox.last
                 return
-            start = time.perf_counter_ns()
             try:
-                if operation == layout.CALL:
-                    keep = forward(*slots[slot])
-                elif operation == layout.CANARY:
-                    canary.run()
-                answer[layout.EVENT_NS] = time.perf_counter_ns() - start
+                if operation in (layout.CALL, layout.EMPTY):
+                    inside.start()
+                    if operation == layout.CALL:
+                        keep = forward(*slots[slot])
+                    inside.stop()
+                    answer[layout.EVENT_NS] = inside.event_ns()
+                    if keep is not None:
+                        mailbox.describe(_checked(keep, declared))
+                else:
+                    _other(inside, operation)
                 answer[layout.CODE] = layout.OK
-                if operation == layout.CALL or (operation == layout.EMPTY and keep is not None):
-                    mailbox.describe(_checked(keep, declared))
-            except _BadOutput as error:
-                answer[layout.CODE] = layout.BAD_OUTPUT
-                mailbox.say(str(error))
-            except Exception:
-                answer[layout.CODE] = layout.RAISED
-                mailbox.say(traceback.format_exc(limit=-8))
+            except Exception as error:
+                answer[layout.CODE] = _fail(mailbox, error)
             answer[layout.ECHO] = mailbox.last
+
+
+def _serve_natively(
+    inside: Inside, loop: Loop, mailbox: Mailbox, forward: Callable[..., Any], slots: list[tuple[Any, ...]], declared: int | None
+) -> None:
+    loop.serve(
+        *mailbox.addresses(),
+        NATIVE_WORDS,
+        forward,
+        slots,
+        lambda operation: _other(inside, operation),
+        lambda output: mailbox.describe(_checked(output, declared)),
+        lambda error: _fail(mailbox, error),
+    )
+    mailbox.last = mailbox.request[layout.NONCE]
+
+
+def _other(inside: Inside, operation: int) -> None:
+    if operation == layout.TOUCH:
+        inside.touch()
+    elif operation == layout.CANARY:
+        inside.canary()
+
+
+def _fail(mailbox: Mailbox, error: BaseException | None) -> int:
+    """Say what was raised; the code of the answer."""
+    if isinstance(error, _BadOutput):
+        mailbox.say(str(error))
+        return layout.BAD_OUTPUT
+    mailbox.say("".join(traceback.format_exception(error, limit=-8)) if error is not None else "an error without a name")
+    return layout.RAISED
 
 
 def span_bytes(tensor: torch.Tensor) -> int:
@@ -119,13 +216,3 @@ def _checked(output: Any, declared: int | None) -> tuple[torch.Tensor, ...]:
         if tensor.device.type == "meta" or any(stride < 0 for stride in tensor.stride()):
             raise _BadOutput("the output has no memory of its own")
     return tuple(outputs)
-
-
-class _Canary:
-    """A fixed piece of work that tells whether the device is quiet."""
-
-    def __init__(self) -> None:
-        self._a = torch.ones(160, 160)
-
-    def run(self) -> None:
-        torch.mm(self._a, self._a)

@@ -25,9 +25,10 @@ class MissingEntry(Exception):
 class Subject:
     """One loaded source with its entry point."""
 
-    def __init__(self, path: str, *, entry: str, style: str) -> None:
+    def __init__(self, path: str, *, entry: str, style: str, place: Callable[[torch.nn.Module], torch.nn.Module]) -> None:
         self.entry = entry
         self.style = style
+        self._place = place
         self.module = _import(path)
         if not hasattr(self.module, entry):
             raise MissingEntry(f"the source defines no `{entry}`")
@@ -44,7 +45,7 @@ class Subject:
             return
         model = target(*init_args)
         if isinstance(model, torch.nn.Module):
-            self.model = model
+            self.model = model = self._place(model)
         self.forward = model
 
     def load_state(self, state: dict[str, torch.Tensor]) -> list[str]:

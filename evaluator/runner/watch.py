@@ -44,6 +44,7 @@ def _flags() -> dict[str, Any]:
     return {
         "default dtype": str(torch.get_default_dtype()),
         "float32 matmul precision": torch.get_float32_matmul_precision(),
+        "reduced precision of convolutions": torch.backends.cudnn.allow_tf32,
         "deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
         "grad mode": torch.is_grad_enabled(),
         "flush denormal": _denormals_flushed(),

@@ -70,6 +70,8 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
     return {
         "PATH": "/usr/bin:/bin",
         "HOME": SCRATCH,
+        "USER": "nobody",
+        "LOGNAME": "nobody",
         "TMPDIR": SCRATCH,
         "LANG": "C.UTF-8",
         "OMP_NUM_THREADS": "1",

@@ -1,4 +1,4 @@
-"""`python -m evaluator.trusted CONTROL JUDGE_CORES DEVICE_CORES`: the trusted process's operations.
+"""`python -m evaluator.trusted CONTROL KIND JUDGE_CORES DEVICE_CORES`: the trusted process's operations.
 
 Not for: use by hand; the judge starts it and it dies with the judge.
 """
@@ -8,17 +8,18 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from evaluator.devices.cpu import raise_judge
+from evaluator.devices.memory import TrustedMemory, open_memory
+from evaluator.devices.processor import raise_judge
 from evaluator.parent import die_with_parent
-from evaluator.protocol.memory import map_snapshot
 from evaluator.protocol.sealing import sealed_memory
+from evaluator.runner import layout
 from evaluator.runner.control import Control
-from evaluator.trusted.examiner import Examiner, inputs_unchanged, outputs_from
-from evaluator.trusted.flush import CacheFlush
+from evaluator.trusted.examiner import Examiner, inputs_unchanged
 from evaluator.trusted.pool import Pool, describe, layout_of
 from problems.model import Case
 from problems.registry import load
@@ -30,13 +31,13 @@ Reply = dict[str, Any]
 class Trusted:
     """Operations of the trusted process."""
 
-    def __init__(self, device_cores: tuple[int, ...]) -> None:
-        self._flush = CacheFlush(device_cores)
+    def __init__(self, memory: TrustedMemory) -> None:
+        self._memory = memory
         self._workload: Workload | None = None
         self._cases: dict[str, Case] = {}
         self._examiner: Examiner | None = None
         self._pools: dict[str, Pool] = {}
-        self._snapshot: mmap.mmap | None = None
+        self._watched: dict[str, tuple[memoryview, memoryview]] = {}
 
     @property
     def examiner(self) -> Examiner:
@@ -50,7 +51,7 @@ class Trusted:
         problem = load(request["problem"], expected_sha256=request["sha256"])
         self._workload = open_workload(problem, request["device"])
         self._cases = {case.name: case for case in (*self._workload.robustness_cases(), *self._workload.cases())}
-        return {"candidate_files": self._workload.candidate_files(), "flush_bytes": self._flush.bytes}
+        return {"candidate_files": self._workload.candidate_files(), "flush_bytes": self._memory.flush_bytes}
 
     def case(self, request: Reply, _: list[int]) -> Reply:
         """Take one case in hand: what a runner needs to construct it, and whether the problem is fit."""
@@ -94,39 +95,73 @@ class Trusted:
 
     def pool(self, request: Reply, _: list[int]) -> tuple[Reply, list[int]]:
         """Input slots for one runner."""
-        pool = Pool(request["runner"], slots=request["slots"], sample=self.examiner.draw(request["seed"]))
+        pool = Pool(request["runner"], slots=request["slots"], sample=self.examiner.draw(request["seed"]), memory=self._memory)
         if (old := self._pools.pop(request["runner"], None)) is not None:
             old.close()
         self._pools[request["runner"]] = pool
-        return {"slots": pool.slots, "slot_bytes": max(1, pool.slot_bytes), "layout": pool.layout}, [os.dup(pool.descriptor)]
+        return {"slots": pool.slots, "slot_bytes": max(1, pool.slot_bytes), "layout": pool.layout}, [os.dup(pool.block.descriptor)]
 
     def fill(self, request: Reply, _: list[int]) -> Reply:
         """Fresh values in every slot of one runner's pool, then a cold cache."""
         self._pools[request["runner"]].fill(self.examiner.draw, request["seed"])
-        if request["flush"]:
-            self._flush.run()
-        return {}
+        return {"flush_us": self._memory.flush() if request["flush"] else None}
 
-    def snapshot(self, request: Reply, descriptors: list[int]) -> Reply:
-        """Map the judge's snapshot page."""
-        self._snapshot = map_snapshot(descriptors[0], request["bytes"])
+    def share(self, request: Reply, descriptors: list[int]) -> Reply:
+        """Map the judge's page of what it reads of stopped runners."""
+        self._memory.share(descriptors[0], request["bytes"])
         os.close(descriptors[0])
         return {}
 
+    def show(self, request: Reply, descriptors: list[int]) -> Reply:
+        """Map the memory behind a runner's output."""
+        try:
+            self._memory.show(request["runner"], request["address"], request["nbytes"], request["pieces"], descriptors)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return {}
+
+    def forget(self, request: Reply, _: list[int]) -> Reply:
+        """Unmap all that was shown of a runner."""
+        self._memory.forget(request["runner"])
+        return {}
+
+    def watch(self, request: Reply, descriptors: list[int]) -> Reply:
+        """Map a runner's answer page, and the word by which the judge calls off a `follow`."""
+        answer, calling_off = (mmap.mmap(d, request["bytes"][i], prot=mmap.PROT_READ) for i, d in enumerate(descriptors))
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._watched[request["runner"]] = (memoryview(answer).cast("Q"), memoryview(calling_off).cast("Q"))
+        return {}
+
+    def follow(self, request: Reply, _: list[int]) -> Iterator[Reply]:
+        """Wait for a runner's next answer and copy its outputs at once, where they lie then.
+
+        Says first that it waits. `begun_us` and `done_us` count from the moment the answer was seen; there are none where an
+        output lies in no place that was shown, or where the judge called it off.
+        """
+        answer, calling_off = self._watched[request["runner"]]
+        echo, called = answer[layout.ECHO], calling_off[0]
+        yield {"waiting": True}
+        while answer[layout.ECHO] == echo and calling_off[0] == called:
+            pass
+        count = answer[layout.OUTPUTS]
+        bases = range(layout.FIRST_OUTPUT, layout.FIRST_OUTPUT + min(count, layout.MAX_OUTPUTS) * layout.OUTPUT_WORDS, layout.OUTPUT_WORDS)
+        taken = self._memory.take(request["runner"], [(answer[base], answer[base + 1]) for base in bases])
+        yield {"begun_us": taken.begun_us, "done_us": taken.done_us} if taken and answer[layout.ECHO] != echo else {}
+
     def verify(self, request: Reply, _: list[int]) -> Reply:
-        """Compare the outputs in the snapshot page with the reference for that slot."""
-        assert self._snapshot is not None
+        """Compare the outputs that were copied last with the reference for that slot."""
         inputs = self._pools[request["runner"]].private[request["slot"]]
-        outputs = outputs_from(self._snapshot, request["outputs"])
+        outputs = self._memory.outputs(request["outputs"])
         output = tuple(outputs) if request["declared"] is not None else outputs[0]
         correct, error, detail = self.examiner.compare(inputs, output, self.examiner.expected(inputs))
         return {"correct": correct, "max_abs_error": error if error is not None and error < float("inf") else None, "detail": detail}
 
     def unchanged(self, request: Reply, _: list[int]) -> Reply:
-        """Compare the inputs in the snapshot page with the private copy."""
-        assert self._snapshot is not None
-        pool = self._pools[request["runner"]]
-        return {"change": inputs_unchanged(pool, request["slot"], self._snapshot, request["offsets"], writable=self.examiner.writable)}
+        """Compare the runner's view of its inputs with the private copy."""
+        pool, writable = self._pools[request["runner"]], self.examiner.writable
+        return {"change": inputs_unchanged(pool, request["slot"], self._memory, request["offsets"], writable=writable)}
 
     def _close_pools(self) -> None:
         for pool in self._pools.values():
@@ -135,17 +170,16 @@ class Trusted:
 
 
 def _raw(tensor: torch.Tensor) -> bytes:
-    return bytes(tensor.contiguous().view(-1).view(torch.uint8).numpy().data) if tensor.numel() else b""
+    return bytes(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data) if tensor.numel() else b""
 
 
 def main(arguments: list[str]) -> int:
     """Serve the control socket until the judge closes it."""
     die_with_parent()
-    control, judge_cores, device_cores = int(arguments[0]), _cores(arguments[1]), _cores(arguments[2])
+    control, kind, judge_cores, device_cores = int(arguments[0]), arguments[1], _cores(arguments[2]), _cores(arguments[3])
     os.sched_setaffinity(0, set(judge_cores))
     raise_judge()
-    torch.set_num_threads(len(judge_cores))
-    trusted = Trusted(device_cores)
+    trusted = Trusted(open_memory(kind, judge_cores, device_cores))
     Control(control).serve(lambda name: getattr(trusted, name))
     return 0
 

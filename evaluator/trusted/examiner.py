@@ -1,18 +1,18 @@
 """References and comparison for one case: the only place that ever holds an answer.
 
-Outputs arrive as raw bytes that the judge copied out of the stopped runner; dtype, shape and
+Outputs arrive as raw bytes that were copied at the answer; dtype, shape and
 finiteness are checked before values, and a comparison over nothing fails.
 Not for: reading a runner's memory, or for deciding a status.
 """
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from evaluator.devices.memory import TrustedMemory
 from evaluator.trusted.pool import Pool
 from problems.model import Case
 from problems.workload import Workload
@@ -78,18 +78,17 @@ class Examiner:
             reference.float()
 
 
-def outputs_from(snapshot: mmap.mmap, places: list[dict[str, Any]]) -> list[torch.Tensor]:
-    """Tensors over the raw bytes of a snapshot."""
-    return [_from_bytes(snapshot, place) for place in places]
+def inputs_unchanged(pool: Pool, slot: int, memory: TrustedMemory, offsets: list[int] | None, *, writable: frozenset[int]) -> str:
+    """Compare the runner's own view of a slot with the private copy; the first change in words.
 
-
-def inputs_unchanged(pool: Pool, slot: int, snapshot: mmap.mmap, offsets: list[int], *, writable: frozenset[int]) -> str:
-    """Compare the runner's own view of a slot with the private copy; the first change in words."""
+    `offsets` are the tensors' places in the judge's page, where the runner's view has to be read out of it.
+    """
     tensors = [(i, item) for i, item in enumerate(pool.layout) if item["kind"] == "tensor" and item["elements"]]
-    for (index, item), offset in zip(tensors, offsets, strict=True):
+    places: list[int | None] = [None] * len(tensors) if offsets is None else [*offsets]
+    for (index, item), offset in zip(tensors, places, strict=True):
         if index in writable:
             continue
-        seen = _from_bytes(snapshot, {**item, "offset": offset})
+        seen = memory.inputs(pool.block, slot * pool.slot_bytes, item, offset)
         if not torch.equal(_bits(seen), _bits(pool.private[slot][index])):
             return f"input {index} was changed"
     return ""
@@ -98,16 +97,6 @@ def inputs_unchanged(pool: Pool, slot: int, snapshot: mmap.mmap, offsets: list[i
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
     """The elements as bytes: a NaN equals itself, a zero of another sign does not."""
     return tensor.contiguous().flatten().view(torch.uint8)
-
-
-def _from_bytes(snapshot: mmap.mmap, place: dict[str, Any]) -> torch.Tensor:
-    dtype = getattr(torch, place["dtype"])
-    span = 1 + sum((s - 1) * t for s, t in zip(place["shape"], place["strides"], strict=True)) if 0 not in place["shape"] else 0
-    if span == 0:
-        return torch.empty(place["shape"], dtype=dtype)
-    width = torch.empty(0, dtype=dtype).element_size()
-    raw = bytearray(snapshot[place["offset"] : place["offset"] + span * width])
-    return torch.frombuffer(raw, dtype=dtype, count=span).as_strided(place["shape"], place["strides"])
 
 
 def _as_tuple(value: Any) -> tuple[torch.Tensor, ...]:

@@ -8,13 +8,12 @@ Not for: comparing outputs (`trusted.examiner`).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from evaluator.protocol.sealing import sealed_memory
+from evaluator.devices.memory import TrustedMemory
 
 ALIGNMENT = 256
 
@@ -24,11 +23,10 @@ Draw = Callable[[int], "tuple[Any, ...]"]
 class Pool:
     """Input slots of one case for one runner."""
 
-    def __init__(self, name: str, *, slots: int, sample: tuple[Any, ...]) -> None:
+    def __init__(self, name: str, *, slots: int, sample: tuple[Any, ...], memory: TrustedMemory) -> None:
         self.layout, self.slot_bytes = layout_of(sample)
         self.slots = slots
-        size = max(1, slots * self.slot_bytes)
-        self.descriptor, self._map = sealed_memory(f"inputs-{name}", size, read_only=True)
+        self.block = memory.block(name, max(1, slots * self.slot_bytes))
         self._views = [self._view(index * self.slot_bytes) for index in range(slots)]
         self.private: list[tuple[Any, ...]] = [sample] * slots
 
@@ -45,14 +43,14 @@ class Pool:
         """Drop the buffers."""
         self._views.clear()
         self.private.clear()
-        os.close(self.descriptor)
+        self.block.close()
 
     def _view(self, base: int) -> list[torch.Tensor | None]:
-        return [self._tensor(base, item) if item["kind"] == "tensor" and item["elements"] else None for item in self.layout]
-
-    def _tensor(self, base: int, item: dict[str, Any]) -> torch.Tensor:
-        flat = torch.frombuffer(self._map, dtype=getattr(torch, item["dtype"]), count=item["elements"], offset=base + item["offset"])
-        return flat.as_strided(item["shape"], item["strides"])
+        filled = [item["kind"] == "tensor" and item["elements"] for item in self.layout]
+        return [
+            self.block.tensor(base + item["offset"], item) if is_filled else None
+            for item, is_filled in zip(self.layout, filled, strict=True)
+        ]
 
 
 def layout_of(values: tuple[Any, ...]) -> tuple[list[dict[str, Any]], int]:

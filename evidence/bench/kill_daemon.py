@@ -61,7 +61,8 @@ class Killing:
                 self.faults.append(f"the run was at rest before kill {number + 1}")
                 break
             self._kill(launched.pid, where)
-        launched = launch.launch(self.directory)
+        else:
+            launched = launch.launch(self.directory)
         async with Client(launched.socket) as client:
             await self._begin(client)
             state = await self._rest(client)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.devices.cpu import open_cpu
+from evaluator.devices.cpu.device import open_cpu
 from evaluator.judge.outcome import Infrastructure
 from evaluator.judge.runner import Runner
 from evaluator.judge.setting import Setting
@@ -46,7 +46,7 @@ def test_expected_runners_start_together_and_stand_still_on_the_measuring_cores(
     for spare in (first, *others):
         assert spare.settled, "all three were started with the first"
         assert state(spare.process) == "T"
-        assert {frozenset(os.sched_getaffinity(t)) for t in threads(spare.process)} == {frozenset(setting.device.device_cores)}
+        assert {frozenset(os.sched_getaffinity(t)) for t in threads(spare.process)} == {frozenset(setting.device.cores.runners)}
         spare.close()
 
 
@@ -55,9 +55,9 @@ def test_what_is_written_later_is_seen_inside_and_belongs_to_one_runner_alone(se
     spares.expect(2)
     one, other = (Runner(n, spares.take(), spares.settle, timeout_s=60) for n in ("one", "other"))
     (one.files / "candidate.py").write_text("import torch\nclass ModelNew(torch.nn.Module):\n    pass\n")
-    one.load(path="/subject/candidate.py", entry="ModelNew", style="module", threads=1, extensions=None)
+    one.load(path="/subject/candidate.py", entry="ModelNew", style="module", extensions=None)
     with pytest.raises(Exception, match=r"FileNotFoundError.*/subject/candidate\.py"):
-        other.load(path="/subject/candidate.py", entry="ModelNew", style="module", threads=1, extensions=None)
+        other.load(path="/subject/candidate.py", entry="ModelNew", style="module", extensions=None)
     one.close()
     other.close()
 

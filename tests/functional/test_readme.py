@@ -169,7 +169,7 @@ def test_what_is_refused_is_refused_in_the_readmes_words(place: Path, tmp_path: 
     code, said = run([".venv/bin/ratchet", "evaluate", "softsign.py", "candidate.py", "--device", "cuda"], place, environment(tmp_path))
     assert code == 3
     assert f"`{REFUSED}`" in TEXT
-    words = "this version measures on `cpu` only"
+    words = "there is no CUDA device here"
     assert words in said
     assert words in TEXT
 

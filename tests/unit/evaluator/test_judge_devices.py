@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.devices import cpu
+from evaluator.devices import processor
+from evaluator.devices.cpu.device import CpuDevice, open_cpu
 from evaluator.devices.lease import DeviceLease
 from evaluator.devices.opening import open_device
+from evaluator.devices.processor import Cores
 from evaluator.errors import EnvironmentFault, UsageError
 
 HOLDER = """
@@ -35,17 +37,17 @@ with DeviceLease("cpu", waiting=lambda: print("waiting", flush=True), directory=
     ],
 )
 def test_cores_are_split_between_judging_and_measuring(monkeypatch, cores, judge, device):
-    monkeypatch.setattr(cpu, "_all_cores", lambda: set(cores))
-    found = cpu.open_cpu()
-    assert (found.judge_cores, found.device_cores) == (judge, device)
+    monkeypatch.setattr(processor, "_all_cores", lambda: set(cores))
+    found = open_cpu()
+    assert (found.cores.judge, found.cores.runners) == (judge, device)
     assert not set(judge) & set(device)
     assert found.slots == 2
 
 
 def test_one_core_cannot_be_timed_on(monkeypatch):
-    monkeypatch.setattr(cpu, "_all_cores", lambda: {0})
+    monkeypatch.setattr(processor, "_all_cores", lambda: {0})
     with pytest.raises(EnvironmentFault, match="timing needs two cores") as caught:
-        cpu.open_cpu()
+        open_cpu()
     assert caught.value.code == 3
     assert "two cores" in caught.value.hint
 
@@ -53,17 +55,17 @@ def test_one_core_cannot_be_timed_on(monkeypatch):
 @pytest.mark.exclusive
 def test_a_pinned_parent_hides_no_core():
     before = os.sched_getaffinity(0)
-    all_of_them = cpu._all_cores()
+    all_of_them = processor._all_cores()
     try:
         os.sched_setaffinity(0, {min(before)})
-        assert cpu._all_cores() == all_of_them
+        assert processor._all_cores() == all_of_them
         assert os.sched_getaffinity(0) == {min(before)}
     finally:
         os.sched_setaffinity(0, before)
 
 
 def test_context_names_the_device_and_its_state():
-    found = cpu.CpuDevice(judge_cores=(0,), device_cores=(1,)).context()
+    found = CpuDevice(Cores(judge=(0,), runners=(1,))).context()
     assert (found["device"], found["judge_cores"], found["device_cores"]) == ("cpu", [0], [1])
     assert found["cpu"]
     assert len(found["load"]) == 3
@@ -131,3 +133,25 @@ def test_a_device_is_known_there_or_named(name, error, code):
         open_device(name)
     assert caught.value.code == code
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("siblings", "judge", "runner"),
+    [
+        ({c: {c} for c in range(4)}, (0, 1, 2), (3,)),
+        ({c: {c, c ^ 1} for c in range(16)}, (0, 2, 4), (14,)),
+        ({c: {c % 8, c % 8 + 8} for c in range(16)}, (0, 1, 2), (7,)),
+        ({c: {c, c ^ 1} for c in range(4)}, (0, 1, 2), (3,)),
+    ],
+)
+def test_what_spins_has_a_physical_core_of_its_own(monkeypatch, siblings, judge, runner):
+    monkeypatch.setattr(processor, "_all_cores", lambda: set(siblings))
+    monkeypatch.setattr(processor, "_siblings", lambda core: siblings[core])
+    found = processor.spinning_cores()
+    assert (found.judge, found.runners) == (judge, runner)
+
+
+def test_three_cores_cannot_time_a_device(monkeypatch):
+    monkeypatch.setattr(processor, "_all_cores", lambda: {0, 1, 2})
+    with pytest.raises(EnvironmentFault, match="needs four cores"):
+        processor.spinning_cores()

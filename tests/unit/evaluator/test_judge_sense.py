@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from evaluator.devices.cpu.device import open_cpu
 from evaluator.errors import EvaluatorError, UsageError
 from evaluator.gate import imports_module
 from evaluator.jobfile import read_job, require_place, write_result
@@ -47,7 +48,7 @@ def job(**changes):
     ],
 )
 def test_what_makes_sense(problem, changes):
-    assert require_sense(job(**changes), problem) is None, "nothing is raised"
+    assert require_sense(job(**changes), problem, open_cpu()) is None, "nothing is raised"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_what_makes_sense(problem, changes):
 )
 def test_what_does_not(problem, changes, words, hint):
     with pytest.raises(UsageError) as caught:
-        require_sense(job(**changes), problem)
+        require_sense(job(**changes), problem, open_cpu())
     assert words in caught.value.message
     assert hint in caught.value.hint
     assert caught.value.code == 2

@@ -7,8 +7,9 @@ import os
 import pytest
 import torch
 
-from evaluator.runner.arena import Arena
-from evaluator.trusted.examiner import Examiner, inputs_unchanged, outputs_from
+from evaluator.devices.cpu.inside.runner import Inside
+from evaluator.devices.cpu.trusted import Memory
+from evaluator.trusted.examiner import Examiner, inputs_unchanged
 from evaluator.trusted.pool import Pool, describe, layout_of
 from problems.registry import load
 from problems.workload import open_workload
@@ -36,8 +37,13 @@ BATCH = tuple(SAMPLES.values())
 
 
 @pytest.fixture
-def pool():
-    made = Pool("test", slots=2, sample=BATCH)
+def memory():
+    return Memory((0,), (0,))
+
+
+@pytest.fixture
+def pool(memory):
+    made = Pool("test", slots=2, sample=BATCH, memory=memory)
     made.fill(lambda seed: BATCH, 5)
     yield made
     made.close()
@@ -46,7 +52,11 @@ def pool():
 @pytest.fixture
 def arena(pool):
     """What a runner maps of the pool."""
-    return Arena(pool.descriptor, slots=2, slot_bytes=pool.slot_bytes, layout=pool.layout)
+    return mapped(pool)
+
+
+def mapped(pool):
+    return Inside(1).slots(pool.block.descriptor, slots=2, slot_bytes=pool.slot_bytes, layout=pool.layout)
 
 
 def same(one, other):
@@ -57,9 +67,11 @@ def bits(tensor):
     return tensor.contiguous().flatten().view(torch.uint8)
 
 
-def snapshot(tensors):
-    """The bytes that each tensor spans, one after another, as the judge copies them out of a runner."""
-    page, offsets = mmap.mmap(-1, 1 << 16), []
+def snapshot(memory, tensors):
+    """Share a page with the bytes that each tensor spans, one after another, as the judge copies them out of a runner."""
+    descriptor = os.memfd_create("page")
+    os.ftruncate(descriptor, 1 << 16)
+    page, offsets = mmap.mmap(descriptor, 1 << 16), []
     place = 0
     for tensor in tensors:
         offsets.append(place)
@@ -67,12 +79,14 @@ def snapshot(tensors):
         raw = bytes(bits(tensor.as_strided((span,), (1,))).numpy().data)
         page[place : place + len(raw)] = raw
         place += -(-len(raw) // 64) * 64
-    return page, offsets
+    memory.share(descriptor, 1 << 16)
+    os.close(descriptor)
+    return offsets
 
 
 @pytest.mark.parametrize("index", range(len(BATCH)), ids=list(SAMPLES))
 def test_a_runner_sees_what_was_drawn_as_it_was_drawn(pool, arena, index):
-    for slot in arena.slots:
+    for slot in arena:
         seen = slot[index]
         assert same(seen, BATCH[index])
         assert (seen.dtype, seen.shape) == (BATCH[index].dtype, BATCH[index].shape)
@@ -96,18 +110,18 @@ def test_plain_values_ride_along():
     assert describe(torch.ones(2, 3).t()) == {"dtype": "float32", "shape": [3, 2], "strides": [1, 3]}
 
 
-def test_fresh_values_reach_a_runner_that_mapped_before():
-    made = Pool("test", slots=2, sample=(torch.zeros(3),))
-    arena = Arena(made.descriptor, slots=2, slot_bytes=made.slot_bytes, layout=made.layout)
+def test_fresh_values_reach_a_runner_that_mapped_before(memory):
+    made = Pool("test", slots=2, sample=(torch.zeros(3),), memory=memory)
+    arena = mapped(made)
     made.fill(lambda seed: (torch.full((3,), float(seed)),), 7)
-    assert [slot[0].tolist() for slot in arena.slots] == [[7.0] * 3, [8.0] * 3]
+    assert [slot[0].tolist() for slot in arena] == [[7.0] * 3, [8.0] * 3]
     made.close()
 
 
 def test_what_a_runner_writes_reaches_nobody(pool, arena):
-    arena.slots[0][0].fill_(99.0)
-    other = Arena(pool.descriptor, slots=2, slot_bytes=pool.slot_bytes, layout=pool.layout)
-    assert same(other.slots[0][0], BATCH[0])
+    arena[0][0].fill_(99.0)
+    other = mapped(pool)
+    assert same(other[0][0], BATCH[0])
     assert same(pool.private[0][0], BATCH[0])
 
 
@@ -116,41 +130,43 @@ def tensors_with_bytes(slot):
 
 
 def changes(pool, slot, *, writable=frozenset()):
-    page, offsets = snapshot(tensors_with_bytes(slot))
-    return inputs_unchanged(pool, 0, page, offsets, writable=writable)
+    memory = Memory((0,), (0,))
+    offsets = snapshot(memory, tensors_with_bytes(slot))
+    return inputs_unchanged(pool, 0, memory, offsets, writable=writable)
 
 
 def test_untouched_inputs_are_unchanged_bit_by_bit(pool, arena):
     """NaN included, whatever the strides: a NaN is the same NaN."""
-    assert changes(pool, arena.slots[0]) == ""
+    assert changes(pool, arena[0]) == ""
 
 
 @pytest.mark.parametrize("index", [i for i, value in enumerate(BATCH) if value.numel()], ids=[k for k, v in SAMPLES.items() if v.numel()])
 def test_one_changed_element_is_found(pool, arena, index):
-    target = arena.slots[0][index]
+    target = arena[0][index]
     last = (-1,) * target.dim()
     target[last] = not bool(target[last]) if target.dtype is torch.bool else 77
-    assert changes(pool, arena.slots[0]) == f"input {index} was changed"
-    assert changes(pool, arena.slots[0], writable=frozenset({index})) == ""
+    assert changes(pool, arena[0]) == f"input {index} was changed"
+    assert changes(pool, arena[0], writable=frozenset({index})) == ""
 
 
 def test_a_sign_of_zero_is_a_change(pool, arena):
     index = list(SAMPLES).index("nan and infinity")
-    arena.slots[0][index][3] = 0.0
-    assert changes(pool, arena.slots[0]) == f"input {index} was changed"
+    arena[0][index][3] = 0.0
+    assert changes(pool, arena[0]) == f"input {index} was changed"
 
 
 @pytest.mark.parametrize("name", [k for k, v in SAMPLES.items() if v.numel()])
-def test_an_output_comes_out_of_a_snapshot_with_its_strides(name):
+def test_an_output_comes_out_of_a_snapshot_with_its_strides(memory, name):
     tensor = SAMPLES[name]
-    page, offsets = snapshot([tensor])
-    (seen,) = outputs_from(page, [{**describe(tensor), "offset": offsets[0]}])
+    offsets = snapshot(memory, [tensor])
+    (seen,) = memory.outputs([{**describe(tensor), "offset": offsets[0]}])
     assert same(seen, tensor)
     assert seen.stride() == tensor.stride()
 
 
-def test_an_empty_output_needs_no_bytes():
-    (seen,) = outputs_from(mmap.mmap(-1, 4096), [{"offset": 0, "dtype": "int64", "shape": [0, 3], "strides": [3, 1]}])
+def test_an_empty_output_needs_no_bytes(memory):
+    snapshot(memory, [])
+    (seen,) = memory.outputs([{"offset": 0, "dtype": "int64", "shape": [0, 3], "strides": [3, 1]}])
     assert (seen.dtype, tuple(seen.shape)) == (torch.int64, (0, 3))
 
 
@@ -255,9 +271,9 @@ def test_the_same_seed_gives_the_same_values_and_another_does_not(tmp_path):
     assert not same(made.draw(9)[0], made.draw(10)[0])
 
 
-def test_a_pools_descriptor_is_closed_with_it():
-    made = Pool("test", slots=1, sample=(torch.ones(2),))
-    descriptor = made.descriptor
+def test_a_pools_descriptor_is_closed_with_it(memory):
+    made = Pool("test", slots=1, sample=(torch.ones(2),), memory=memory)
+    descriptor = made.block.descriptor
     made.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)

@@ -15,7 +15,7 @@ import pytest
 
 from evaluator.protocol import blocks
 from evaluator.protocol.channel import Channel, Gone, Raised, Silent, Unasked
-from evaluator.protocol.clock import CallDied, CallTimeout, timed_call
+from evaluator.protocol.clock import CallDied, CallTimeout, Spinning, Stopped
 from evaluator.protocol.freeze import Freezer, NotStopping, Stirred
 from evaluator.protocol.mailbox import BadAnswer, EarlyEcho, Mailbox
 from evaluator.protocol.memory import Snapshot, Unreadable, open_memory
@@ -245,14 +245,45 @@ def test_a_timed_call_measures_only_while_the_runner_runs() -> None:
         return child.poll() is None
 
     for _ in range(3):
-        call = timed_call(box, freezer, layout.CALL, slot=0, timeout_s=5, alive=alive)
+        call = Stopped(box, freezer).call(layout.CALL, slot=0, timeout_s=5, alive=alive)
         assert (call.event_us, call.code) == (5.0, layout.OK)
         assert call.wall_us > 0
         before = _cpu_ns(child.pid)
         time.sleep(0.02)
         assert _cpu_ns(child.pid) == before
     with pytest.raises(CallTimeout):
-        timed_call(box, freezer, layout.CALL, slot=2, timeout_s=0.3, alive=alive)
+        Stopped(box, freezer).call(layout.CALL, slot=2, timeout_s=0.3, alive=alive)
+    _end(child)
+    box.close()
+
+
+def test_a_spinning_runner_answers_without_being_woken_and_rests_when_its_turn_is_over() -> None:
+    box = Mailbox()
+    child = subprocess.Popen(
+        [sys.executable, "-c", RUNNER, str(box.request_fd), str(box.answer_fd)],
+        pass_fds=(box.request_fd, box.answer_fd),
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    freezer = Freezer(child.pid)
+    clock = Spinning(box, freezer)
+    clock.rest()
+    assert freezer.stopped
+    for _ in range(3):
+        call = clock.call(layout.CALL, slot=0, timeout_s=5, alive=lambda: child.poll() is None)
+        assert (call.event_us, call.code) == (5.0, layout.OK)
+        assert not freezer.stopped
+    before = _cpu_ns(child.pid)
+    time.sleep(0.02)
+    assert _cpu_ns(child.pid) > before, "it spins"
+    clock.rest()
+    clock.rest()
+    before = _cpu_ns(child.pid)
+    time.sleep(0.02)
+    assert _cpu_ns(child.pid) == before
+    with pytest.raises(CallTimeout):
+        clock.call(layout.CALL, slot=2, timeout_s=0.3, alive=lambda: child.poll() is None)
     _end(child)
     box.close()
 
@@ -269,7 +300,7 @@ def test_a_runner_that_exits_during_a_call_died() -> None:
     freezer = Freezer(child.pid)
     freezer.stop()
     with pytest.raises(CallDied):
-        timed_call(box, freezer, layout.CALL, slot=1, timeout_s=5, alive=lambda: child.poll() is None)
+        Stopped(box, freezer).call(layout.CALL, slot=1, timeout_s=5, alive=lambda: child.poll() is None)
     _end(child)
     box.close()
 

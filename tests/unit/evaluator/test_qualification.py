@@ -9,7 +9,7 @@ from evaluator.gate import has_entry, scan, syntax_error
 from evaluator.qualification.catalogue import coverage
 from evaluator.qualification.runner import credits, job_of, qualify
 from evaluator.qualification.shipped import document, shipped, shipped_claim
-from evaluator.qualification.table import Believes, Expectation, controls, subset
+from evaluator.qualification.table import Expectation, controls, subset
 from evaluator.records import Claim, Evaluation, JobKind, Result, Status
 
 ROWS = {
@@ -58,7 +58,7 @@ def test_the_table():
     assert len({c.mechanism for c in controls()}) == len(ids)
     assert {c.problem for c in controls()} == {"builtin:gemm_epilogue"}
     assert {c.profile for c in controls()} == {"open", "seed"}
-    assert {c.id for c in controls() if c.naive is Believes.CREDITS} >= MUST_BE_SHOWN
+    assert {c.id for c in controls() if c.is_exploit} >= MUST_BE_SHOWN
 
 
 def test_the_quick_subset_is_one_a_family():
@@ -71,7 +71,7 @@ def test_the_quick_subset_is_one_a_family():
 
 def test_an_exploit_may_never_gain():
     for control in controls():
-        if control.naive is Believes.CREDITS:
+        if control.is_exploit:
             for expected in (control.gate_on, control.gate_off):
                 assert expected.max_gain is None or expected.max_gain <= 1.02
                 assert expected.max_gain is not None or Status.OK not in expected.statuses
@@ -195,6 +195,19 @@ def test_an_unsound_evaluator_is_not_qualified(name, answers):
     assert [o.control for o in found.controls if not o.passed][:1] == [name]
 
 
+def test_a_gain_that_may_not_be_is_measured_again_and_longer():
+    class Noisy(Evaluator):
+        def __call__(self, job):
+            super().__call__(job)
+            return result(Status.OK, 1.0 if "trials" in job.options else 1.11)
+
+    evaluate = Noisy({"null_kernel": result(Status.OK, 1.0)})
+    found = qualify(evaluate, believing, quick=True, progress=lambda _: None, chosen=chosen("null_kernel"))
+    assert evaluate.asked == [("null_kernel", "on")] * 2
+    assert found.qualified
+    assert found.controls[0].got == "ok, gain 1.000x"
+
+
 def test_an_exploit_that_nobody_believes_does_not_count():
     def doubting(job):
         return Claim(correct=True, speedup=1.1)
@@ -206,6 +219,16 @@ def test_an_exploit_that_nobody_believes_does_not_count():
     assert "not taken in" in by_control["exit_hook"].got
     assert by_control["cache_pointer"].passed is True  # it called a wrong output right
     assert found.qualified is False
+
+
+def test_what_the_sandbox_stops_as_well_counts_by_the_measurement_that_ships_with_it():
+    def doubting(job):
+        raise AssertionError("nobody asks a naive evaluator that sits in a sandbox itself")
+
+    answers = {("timer_native_memory_file", "on"): result(Status.FORBIDDEN), ("timer_native_memory_file", "off"): result(Status.OK, 0.9)}
+    found = qualify(Evaluator(answers), doubting, quick=False, progress=lambda _: None, chosen=chosen("timer_native_memory_file"))
+    assert found.qualified
+    assert found.controls[1].naive_speedup > 1.5
 
 
 def test_credit():
@@ -222,7 +245,7 @@ def test_nothing_chosen_qualifies_nothing():
 
 def test_every_exploit_ships_with_a_measurement_of_its_present_text():
     claims = shipped()["claims"]
-    exploits = {c.id: c for c in controls() if c.naive is Believes.CREDITS}
+    exploits = {c.id: c for c in controls() if c.is_exploit}
     assert set(claims) == set(exploits)
     assert {name: entry["sha256"] for name, entry in claims.items()} == {name: c.source.sha256 for name, c in exploits.items()}
     for name in exploits:

@@ -33,7 +33,17 @@ def test_the_environment_is_only_what_is_listed(monkeypatch):
     line = vector(env={"X": "1"})
     assert "--clearenv" in line
     assert dict(pairs(line, "--setenv", 2)) == environment({"X": "1"})
-    assert set(environment({})) == {"PATH", "HOME", "TMPDIR", "LANG", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"}
+    assert set(environment({})) == {
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "TMPDIR",
+        "LANG",
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+    }
     assert "abc" not in " ".join(line)
 
 

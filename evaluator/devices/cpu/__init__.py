@@ -1,0 +1,1 @@
+"""The processor as a measured device: the embedded default."""

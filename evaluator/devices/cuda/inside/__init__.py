@@ -1,0 +1,1 @@
+"""Mounted into every runner's sandbox; standard library and torch only."""
