@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from evaluator.devices.cuda import management
+from evaluator.devices.cuda.inside import LOOP
 from evaluator.devices.cuda.management import Gpu
 from evaluator.devices.cuda.native import native_loop
 from evaluator.devices.cuda.nvcc import Nvcc, find_nvcc
 from evaluator.devices.processor import Cores, spinning_cores
 from evaluator.errors import EnvironmentFault
 
-LOOP = "/ratchet/native/ratchet_loop.so"
-"""Where runners look for it (`inside.runner`)."""
 SLOTS = 4
 POOL_US = 2000.0
 """Starting early on every slot must cost at least that much."""

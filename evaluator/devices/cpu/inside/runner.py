@@ -1,4 +1,4 @@
-"""A runner's side of a processor: its input slots and its clock around `forward`.
+"""A runner's side of a processor: its input slots.
 
 The mapping of the slots is private (copy on write) of a sealed, read-only descriptor: the runner sees
 each new value the trusted process writes, and a write of its own reaches nobody else; the judge finds
@@ -9,7 +9,6 @@ Everything here runs in the candidate's own process: nothing rests on it.
 from __future__ import annotations
 
 import mmap
-import time
 from typing import Any
 
 import torch
@@ -23,7 +22,6 @@ class Inside:
     def __init__(self, threads: int) -> None:
         torch.set_num_threads(threads)
         self._canary = torch.ones(160, 160)
-        self._began = self._ended = 0
 
     def place(self, model: torch.nn.Module) -> torch.nn.Module:
         """The module on this device."""
@@ -37,18 +35,6 @@ class Inside:
             return _tensor(shared, base, item) if item["kind"] == "tensor" else item["value"]
 
         return [tuple(value(index * slot_bytes, item) for item in layout) for index in range(slots)]
-
-    def start(self) -> None:
-        """Just before `forward`."""
-        self._began = time.perf_counter_ns()
-
-    def stop(self) -> None:
-        """Just after it."""
-        self._ended = time.perf_counter_ns()
-
-    def event_ns(self) -> int:
-        """Time between the two."""
-        return self._ended - self._began
 
     def touch(self) -> None:
         """Nothing: a processor that is woken up is there."""

@@ -1,1 +1,4 @@
 """Mounted into every runner's sandbox; standard library and torch only."""
+
+LOOP = "/ratchet/native/ratchet_loop.so"
+"""Where the judge mounts `loop.c`, compiled."""

@@ -1,4 +1,4 @@
-"""A runner's side of an NVIDIA GPU: its input slots, its clock around `forward`, and what it hands over.
+"""A runner's side of an NVIDIA GPU: its input slots, its native loop, and what it hands over.
 
 Everything here runs in the candidate's own process: nothing rests on it.
 """
@@ -11,10 +11,8 @@ from typing import Any
 
 import torch
 
-from evaluator.devices.cuda.inside import driver, memory
+from evaluator.devices.cuda.inside import LOOP, driver, memory
 
-LOOP = "/ratchet/native/ratchet_loop.so"
-"""Where the judge mounts `loop.c`, compiled."""
 CANARY = 2048
 """Rows and columns of the canary's product."""
 
@@ -48,16 +46,6 @@ class Inside:
             return memory.typed(whole, base + item["offset"], item) if item["kind"] == "tensor" else item["value"]
 
         return [tuple(value(index * slot_bytes, item) for item in layout) for index in range(slots)]
-
-    def start(self) -> None:
-        """The native loop does it."""
-
-    def stop(self) -> None:
-        """The native loop does it."""
-
-    def event_ns(self) -> int:
-        """The native loop does it."""
-        return 0
 
     def touch(self) -> None:
         """Switch the device to this process: the smallest kernel there is."""
