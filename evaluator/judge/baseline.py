@@ -26,9 +26,10 @@ COMPILE_TIMEOUT_S = 300.0
 
 def baseline(setting: Setting) -> tuple[Baseline, str]:
     """The baseline of every case, and why there is no compiled time (empty where there is)."""
-    bench = setting.bench()
+    setting.start_trusted()
     eager = setting.reference_runner(name="eager")
     compiled: Runner | None = setting.reference_runner(name="compiled", profile="build", compiled=True)
+    bench = setting.bench()
     cases: list[BaselineCase] = []
     why = ""
     for name in setting.cases():

@@ -14,7 +14,6 @@ from evaluator.build.store import Build
 from evaluator.gate import GateReport, Severity, has_entry, imports_module, scan, scan_native, syntax_error
 from evaluator.judge.outcome import Infrastructure, Refusal
 from evaluator.judge.setting import Setting
-from evaluator.judge.trial import Bench
 from evaluator.records import Source, Status
 from problems.model import Problem
 
@@ -32,27 +31,27 @@ class Prepared:
     """A source that imports Triton, on a CPU: it runs in Triton's interpreter and is never timed."""
 
 
-def prepare_candidate(setting: Setting, bench: Bench) -> Prepared:
+def prepare_candidate(setting: Setting) -> Prepared:
     """Prepare the job's candidate; raises its refusal."""
     assert setting.job.candidate is not None
-    return prepare_source(setting, bench, setting.job.candidate)
+    return prepare_source(setting, setting.job.candidate)
 
 
-def prepare_champion(setting: Setting, bench: Bench) -> Prepared | None:
+def prepare_champion(setting: Setting) -> Prepared | None:
     """Prepare the job's champion; None where it is the reference. Its failures are not the candidate's."""
     if setting.job.champion is None:
         return None
     try:
-        return prepare_source(setting, bench, setting.job.champion)
+        return prepare_source(setting, setting.job.champion)
     except Refusal as refusal:
         raise Infrastructure(f"the champion no longer builds: {refusal.message}", log=refusal.log) from refusal
 
 
-def prepare_source(setting: Setting, bench: Bench, source: Source) -> Prepared:
+def prepare_source(setting: Setting, source: Source) -> Prepared:
     """Build a source that passed the gate, and scan what the build generated."""
     flags = scan_source(setting, source)
     setting.progress("build")
-    built = build_source(setting, source.text, setting.problem, files=bench.candidate_files)
+    built = build_source(setting, source.text, setting.problem, files=setting.candidate_files)
     if built.status is not Status.OK:
         raise Refusal(built.status, built.message, log=built.log)
     if gate_is_on(setting):

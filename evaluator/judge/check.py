@@ -17,10 +17,11 @@ from evaluator.records import Evaluation
 
 def check(setting: Setting) -> Evaluation:
     """Correctness of the job's candidate on every case; raises its refusal."""
-    bench = setting.bench()
-    prepared = prepare_candidate(setting, bench)
+    setting.start_trusted()
+    prepared = prepare_candidate(setting)
     setting.spares().expect(2)  # candidate and blanked
-    with closing(setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")) as candidate:
+    bench = setting.bench()
+    with closing(setting.candidate_runner(prepared.build, prepared.source, name="candidate")) as candidate:
         checks = check_candidate(setting, bench, prepared, candidate)
     return Evaluation(
         correct=True,

@@ -36,13 +36,15 @@ def evaluate(setting: Setting) -> Evaluation:
     assert setting.job.candidate is not None
     scan_source(setting, setting.job.candidate)
     setting.spares().expect(2 if setting.calibration else 3)  # candidate and blanked, and the reference where it is not there
-    bench = setting.bench(before_opening=setting.reference)
-    prepared = prepare_candidate(setting, bench)
+    setting.start_trusted()
+    setting.reference()
+    prepared = prepare_candidate(setting)
+    bench = setting.bench()
     if prepared.interpreted:
         return check_interpreted(setting, bench, prepared)
     reference, clocks = calibrated(setting, bench)
     seen = bench.reused_buffers
-    with closing(setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")) as candidate:
+    with closing(setting.candidate_runner(prepared.build, prepared.source, name="candidate")) as candidate:
         checks = check_candidate(setting, bench, prepared, candidate)
         for name, clock in clocks.items():
             setting.progress("timing", f"case {name}")
@@ -94,13 +96,13 @@ def check_candidate(setting: Setting, bench: Bench, prepared: Prepared, candidat
             check_parameters(bench, candidate, case)
     require_unchanged(candidate)
     setting.progress("correctness", "own kernels blanked")
-    require_own_kernel(bench, case, lambda: setting.candidate_runner(bench, prepared.build, prepared.source, name="blanked", blank=True))
+    require_own_kernel(bench, case, lambda: setting.candidate_runner(prepared.build, prepared.source, name="blanked", blank=True))
     return checks
 
 
 def check_interpreted(setting: Setting, bench: Bench, prepared: Prepared) -> Evaluation:
     """A Triton candidate on a CPU: correctness through Triton's interpreter, never timed."""
-    with closing(setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")) as candidate:
+    with closing(setting.candidate_runner(prepared.build, prepared.source, name="candidate")) as candidate:
         checks = check_candidate(setting, bench, prepared, candidate)
     flags = (*prepared.flags, "Triton on a CPU device: checked through its interpreter, never timed")
     return Evaluation(

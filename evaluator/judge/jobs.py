@@ -36,6 +36,8 @@ from problems.registry import load
 
 Report = Callable[[Progress], None]
 MESSAGE_LIMIT = 2000
+WAITING = 4
+"""Builds beyond one a core: several controls wait for one shared library."""
 QUICK_TRIALS = 20
 """Trials a side of each control in a quick qualification, on one case of the problem."""
 
@@ -163,7 +165,7 @@ class Controls:
         texts = {control.text: load(control.problem) for control in chosen}
         cores = self._setting.device.cores
         done = 0
-        with ThreadPoolExecutor(len(cores.judge) + len(cores.runners)) as pool:
+        with ThreadPoolExecutor(len(cores.judge) + len(cores.runners) + WAITING) as pool:
             for _ in pool.map(lambda item: build_source(self._setting, *item, cores=(*cores.judge, *cores.runners)), texts.items()):
                 done += 1
                 self._setting.progress("build", "controls", done, len(texts))

@@ -25,16 +25,17 @@ NOT_CHECKED = ("value regimes", "permuted batches", "poisoned allocator", "memor
 
 def robustness(setting: Setting) -> Robustness:
     """Run every part; each in a fresh process, so that one failure does not hide another."""
-    bench = setting.bench()
-    prepared = prepare_candidate(setting, bench)
+    setting.start_trusted()
+    prepared = prepare_candidate(setting)
     setting.spares().expect(len(PARTS))
+    bench = setting.bench()
     parts = [_part(setting, bench, prepared, name, tests) for name, tests in PARTS.items()]
     return Robustness(passed=all(p.passed for p in parts), parts=tuple(parts), not_checked=NOT_CHECKED)
 
 
 def _part(setting: Setting, bench: Bench, prepared: Prepared, name: str, tests: Callable[[Setting, Bench, Runner], int]) -> RobustnessPart:
     setting.progress("robustness", name)
-    runner = setting.candidate_runner(bench, prepared.build, prepared.source, name=name.replace(" ", "-"))
+    runner = setting.candidate_runner(prepared.build, prepared.source, name=name.replace(" ", "-"))
     try:
         return RobustnessPart(name=name, passed=True, tests=tests(setting, bench, runner))
     except Refusal as refusal:

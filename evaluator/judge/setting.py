@@ -31,6 +31,7 @@ from evaluator.sandbox.layout import current as current_layout
 from evaluator.sandbox.limits import Limits
 from evaluator.sandbox.process import SandboxProcess
 from problems.model import Problem
+from problems.workload import open_workload
 
 if TYPE_CHECKING:
     from evaluator.build.store import Build
@@ -71,6 +72,7 @@ class Setting:
     device_s: float = 0.0
     """Seconds from the first runner on: how long the device was held."""
     _device_since: float | None = None
+    _trusted: TrustedProcess | None = None
     _bench: Bench | None = None
     _reference: Runner | None = None
     _spares: Spares | None = None
@@ -108,24 +110,27 @@ class Setting:
         names = [case.name for case in self.problem.cases(self.job.device)]
         return [n for n in names if self.job.cases is None or n in self.job.cases]
 
-    def bench(self, before_opening: Callable[[], object] | None = None) -> Bench:
-        """The trusted process with the problem loaded; started once a job. `before_opening` overlaps with its start."""
+    def start_trusted(self) -> TrustedProcess:
+        """The trusted process of the job, started once; it is left to start while other work goes on."""
+        if self._trusted is None:
+            self._trusted = TrustedProcess(self.device)
+            self.stack.callback(self._trusted.close)
+        return self._trusted
+
+    def bench(self) -> Bench:
+        """The trusted process with the problem loaded, and a way to read what runners answer."""
         if self._bench is None:
-            trusted = TrustedProcess(self.device)
-            self.stack.callback(trusted.close)
-            if before_opening is not None:
-                before_opening()
-            opened = trusted.open(self.problem.key, self.problem.sha256, self.job.device)
+            trusted = self.start_trusted()
+            trusted.open(self.problem.key, self.problem.sha256, self.job.device)
             reading = (StoppedMemory if self.device.stands_still else ShownMemory)(trusted)
             self.stack.callback(reading.close)
-            self._bench = Bench(
-                trusted,
-                reading,
-                slots=self.device.slots,
-                spins=not self.device.stands_still,
-                candidate_files=opened["candidate_files"],
-            )
+            self._bench = Bench(trusted, reading, slots=self.device.slots, spins=not self.device.stands_still)
         return self._bench
+
+    @property
+    def candidate_files(self) -> dict[str, str]:
+        """What a candidate may import from beside it: never the reference."""
+        return open_workload(self.problem, self.job.device).candidate_files()
 
     def reference(self) -> Runner:
         """The job's first reference runner, started once."""
@@ -141,13 +146,13 @@ class Setting:
         runner.will_load(entry=self.problem.reference_entry, style=self.style)
         return runner
 
-    def candidate_runner(self, bench: Bench, build: Build, source: str, *, name: str, blank: bool = False, charged: bool = True) -> Runner:
+    def candidate_runner(self, build: Build, source: str, *, name: str, blank: bool = False, charged: bool = True) -> Runner:
         """A candidate in its sandbox. The caller closes it, or the job's end does."""
         spares = self.spares()
         spare = spares.take()
         runner = Runner(name, spare, spares.settle, timeout_s=self.timeout_s, charged=charged)
         self.stack.callback(runner.close)
-        for file, text in {**bench.candidate_files, CANDIDATE_FILE: source}.items():
+        for file, text in {**self.candidate_files, CANDIDATE_FILE: source}.items():
             (spare.files / file).write_text(text, encoding="utf-8")
         if build.directory is not None:
             shutil.copytree(build.directory, spare.extensions, dirs_exist_ok=True)

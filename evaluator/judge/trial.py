@@ -29,8 +29,6 @@ class Bench:
     slots: int
     spins: bool
     """Whether runners spin between their calls: then the first call after a rest is slower and does not count."""
-    candidate_files: dict[str, str]
-    """What a candidate may import from beside it."""
     verified: int = 0
     """Outputs compared so far, all of them right."""
     reused_buffers: int = 0

@@ -75,10 +75,10 @@ class TrustedProcess:
         theirs.close()
         self._channel = Channel(ours, takes_descriptors=True)
 
-    def open(self, problem: str, sha256: str, device: str) -> dict[str, Any]:
+    def open(self, problem: str, sha256: str, device: str) -> None:
         """Wait until the process is up, and load the problem."""
         self._await_ready()
-        return self._ask("open", problem=problem, sha256=sha256, device=device)
+        self._ask("open", problem=problem, sha256=sha256, device=device)
 
     def case(self, name: str, seed: int) -> CaseInfo:
         """Take a case in hand."""

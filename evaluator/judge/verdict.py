@@ -24,17 +24,19 @@ def compare(setting: Setting) -> Verdict:
     job = setting.job
     assert job.candidate is not None
     setting.spares().expect(3 if job.champion else 2)  # the reference, the champion where it is another one, the candidate
-    bench = setting.bench(before_opening=setting.reference)
-    prepared = prepare_source(setting, bench, job.candidate)
-    champion_build = prepare_champion(setting, bench)
+    setting.start_trusted()
+    setting.reference()
+    prepared = prepare_source(setting, job.candidate)
+    champion_build = prepare_champion(setting)
+    bench = setting.bench()
     known = dict(job.options.get("floor") or {})
     floor = None if known else measure_floor(setting, bench, champion_build)
     cases_floor = {c.case: c.floor for c in floor.cases} if floor else dict(known.get("cases", {}))
     overall_floor = floor.floor if floor else float(known["geomean"])
     reference = setting.reference()
-    champion = _champion_runner(setting, bench, champion_build, "champion") or reference
+    champion = _champion_runner(setting, champion_build, "champion") or reference
     alone = measure_alone(setting, bench, champion, trials=2 * _pairs(setting))
-    candidate = setting.candidate_runner(bench, prepared.build, prepared.source, name="candidate")
+    candidate = setting.candidate_runner(prepared.build, prepared.source, name="candidate")
     measured = measure_pairs(setting, bench, candidate=candidate, champion=champion, reference=reference, pairs=_pairs(setting))
     candidate.close()
     again = measure_alone(setting, bench, champion, trials=2 * _pairs(setting))
@@ -69,15 +71,17 @@ def compare(setting: Setting) -> Verdict:
 def floor(setting: Setting) -> Floor:
     """A/A of the job's champion (None: the reference) in two processes."""
     setting.spares().expect(3)
-    bench = setting.bench(before_opening=setting.reference)
-    return measure_floor(setting, bench, prepare_champion(setting, bench))
+    setting.start_trusted()
+    setting.reference()
+    champion = prepare_champion(setting)
+    return measure_floor(setting, setting.bench(), champion)
 
 
 def measure_floor(setting: Setting, bench: Bench, champion: Prepared | None) -> Floor:
     """The floor per case and of the geometric mean."""
     reference = setting.reference()
-    one = _champion_runner(setting, bench, champion, "one") or setting.reference_runner(name="one")
-    two = _champion_runner(setting, bench, champion, "two") or setting.reference_runner(name="two")
+    one = _champion_runner(setting, champion, "one") or setting.reference_runner(name="one")
+    two = _champion_runner(setting, champion, "two") or setting.reference_runner(name="two")
     measured = measure_pairs(setting, bench, candidate=one, champion=two, reference=reference, pairs=_pairs(setting))
     for runner in (one, two):
         runner.close()
@@ -127,10 +131,10 @@ def _floor_case(pairs: CasePairs, seed: int) -> FloorCase:
     )
 
 
-def _champion_runner(setting: Setting, bench: Bench, champion: Prepared | None, name: str) -> Runner | None:
+def _champion_runner(setting: Setting, champion: Prepared | None, name: str) -> Runner | None:
     if champion is None:
         return None
-    return setting.candidate_runner(bench, champion.build, champion.source, name=name, charged=False)
+    return setting.candidate_runner(champion.build, champion.source, name=name, charged=False)
 
 
 def _pairs(setting: Setting) -> int:

@@ -51,7 +51,7 @@ class Trusted:
         problem = load(request["problem"], expected_sha256=request["sha256"])
         self._workload = open_workload(problem, request["device"])
         self._cases = {case.name: case for case in (*self._workload.robustness_cases(), *self._workload.cases())}
-        return {"candidate_files": self._workload.candidate_files(), "flush_bytes": self._memory.flush_bytes}
+        return {"flush_bytes": self._memory.flush_bytes}
 
     def case(self, request: Reply, _: list[int]) -> Reply:
         """Take one case in hand: what a runner needs to construct it, and whether the problem is fit."""
