@@ -50,6 +50,8 @@ TARGETED = re.compile(r"-?-(arch|gencode|generate-code|gpu-architecture)")
 OWN_INSTRUCTIONS = ((9, 0), (10, 0), (10, 3), (12, 0), (12, 1))
 """Capabilities with instructions that only code for exactly that device may use."""
 
+USUAL = Path("/usr/local/cuda")
+
 HostRefuses = Callable[[Sequence[str]], str | None]
 
 
@@ -111,7 +113,7 @@ class Nvcc:
 @cache
 def find_nvcc(capability: tuple[int, int]) -> Nvcc:
     """The toolkit of CUDA_HOME, of PATH, or in its usual place; an EnvironmentFault where there is none."""
-    for place in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), _on_path(), "/usr/local/cuda"):
+    for place in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), _on_path(), USUAL):
         if place and (Path(place) / "bin" / "nvcc").is_file():
             root = Path(place).resolve()
             return Nvcc(root, _version(root / "bin" / "nvcc"), capability)
