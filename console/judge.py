@@ -23,7 +23,7 @@ from typing import IO
 
 from console.errors import ConsoleError
 from console.text import clean
-from evaluator.records import Job, Progress, Result, decode, dumps
+from evaluator.records import Job, Progress, Result, decode, dumps, read_progress_line
 
 JUDGE_VARIABLE = "RATCHET_JUDGE"
 PACKAGES = Path(__file__).resolve().parent.parent
@@ -84,9 +84,8 @@ def _start(command: list[str]) -> subprocess.Popen[str]:
 def _follow(stream: IO[str] | None, report: Callable[[Progress], None]) -> None:
     assert stream is not None
     while row := stream.readline(_LINE_BYTES):
-        with contextlib.suppress(ValueError):
-            said = json.loads(row)
-            report(decode(Progress, said.get("progress", said) if isinstance(said, dict) else said))
+        if (progress := read_progress_line(row)) is not None:
+            report(progress)
 
 
 def _drain(stream: IO[str] | None, said: deque[str]) -> None:

@@ -13,7 +13,6 @@ Not for: rendering beyond plain lines (`ratchet` does that).
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import hashlib
 import json
 import os
@@ -29,7 +28,7 @@ from evaluator.gate import read_source
 from evaluator.jobfile import read_job, require_place, write_result
 from evaluator.judge import jobs
 from evaluator.parent import die_with_parent
-from evaluator.records import Decision, Job, JobKind, Progress, Result, Source, Status, dumps, encode
+from evaluator.records import Decision, Job, JobKind, Progress, Result, Source, Status, dumps, encode, progress_line
 from problems.errors import ProblemError
 
 CANDIDATE_KINDS = ("evaluate", "check", "robustness")
@@ -110,7 +109,7 @@ def _summary(result: Result) -> str:
 
 
 def _progress_line(progress: Progress) -> None:
-    print(dumps({"progress": dataclasses.asdict(progress)}), flush=True)
+    print(progress_line(progress), flush=True)
 
 
 def _progress_words(progress: Progress) -> None:

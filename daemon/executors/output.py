@@ -7,11 +7,10 @@ Not for: what the lines mean to anybody but the progress gauge.
 from __future__ import annotations
 
 import asyncio
-import json
 import unicodedata
 from collections.abc import Callable
 
-from evaluator.records import Progress, decode
+from evaluator.records import Progress, read_progress_line
 
 _CHUNK = 65536
 _LINE_LIMIT = 16384
@@ -47,7 +46,5 @@ def sanitise(text: str) -> str:
 
 
 def _report_line(line: bytes, report: Callable[[Progress], None]) -> None:
-    try:
-        report(decode(Progress, json.loads(line)))
-    except (ValueError, TypeError):
-        return
+    if (progress := read_progress_line(line)) is not None:
+        report(progress)

@@ -7,6 +7,7 @@ Not for: anything that decides. Statistics, gates and status rules live beside t
 
 from evaluator.records.encoding import decode, dumps, encode
 from evaluator.records.jobs import FORMAT_VERSION, Job, JobKind, Progress, Source, Status
+from evaluator.records.lines import progress_line, read_progress_line
 from evaluator.records.results import (
     Audit,
     Baseline,
@@ -56,4 +57,6 @@ __all__ = [
     "decode",
     "dumps",
     "encode",
+    "progress_line",
+    "read_progress_line",
 ]

@@ -31,7 +31,7 @@ def main() -> int:
     directory = Path(os.environ["JUDGE_DOUBLE_DIR"])
     how = take(directory / "plan")
     log(directory / "starts.log", f"{job.id} {job.kind.value} {os.getpid()} {os.getpgrp()}")
-    print(r.dumps(r.Progress(job=job.id, step="timing", detail="block 1", done=1, total=2)), flush=True)
+    print(r.progress_line(r.Progress(job=job.id, step="timing", detail="block 1", done=1, total=2)), flush=True)
     code = misbehave(how, job, result_file)
     if code is not None:
         return code
