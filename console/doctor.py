@@ -56,7 +56,6 @@ def examine(state_dir: Path, socket: Path) -> list[Finding]:
         lambda: socket_place(socket),
         names,
         lambda: optional("kernelguard", "advisory scan of candidates: .venv/bin/pip install kernelguard"),
-        lambda: optional("nvidia-ml-py", "GPU state in records: .venv/bin/pip install nvidia-ml-py"),
         lambda: optional("triton", "Triton candidates: pip install triton"),
     )
     return [check() for check in checks]

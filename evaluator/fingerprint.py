@@ -21,7 +21,7 @@ from evaluator.sandbox import probe
 
 OWN_SUFFIXES = (".py", ".bpf", ".cpp", ".c", ".h", ".cu", ".json", ".yml")
 REQUIRED = ("torch", "triton", "numpy", "scipy", "PyYAML")
-OPTIONAL = ("nvidia-ml-py", "kernelguard")
+OPTIONAL = ("kernelguard",)
 ABSENT = "absent"
 
 

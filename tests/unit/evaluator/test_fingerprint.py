@@ -22,7 +22,7 @@ def test_every_fact_is_there_and_the_hash_is_over_them():
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     assert facts["sha256"] == hashlib.sha256(text.encode()).hexdigest()
     assert facts["bwrap"].startswith("bubblewrap ")
-    assert set(facts["optional"]) == {"nvidia-ml-py", "kernelguard"}
+    assert set(facts["optional"]) == {"kernelguard"}
 
 
 def test_torch_is_not_imported():
