@@ -95,9 +95,7 @@ class Stopped:
 
     def rest(self) -> None:
         """Stop it; it is stopped already where it was only called."""
-        if not self._freezer.stopped:
-            self._freezer.stop()
-            self._freezer.confirm()
+        self._freezer.rest()
 
     def bare_us(self) -> float:
         """Wake it and stop it."""
@@ -134,9 +132,7 @@ class Spinning:
 
     def rest(self) -> None:
         """Stop it."""
-        if not self._freezer.stopped:
-            self._freezer.stop()
-            self._freezer.confirm()
+        self._freezer.rest()
 
     def bare_us(self) -> float:
         """A post that is echoed at once."""

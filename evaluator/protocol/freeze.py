@@ -79,6 +79,12 @@ class Freezer:
         self._rest = self._ran()
         return seen
 
+    def rest(self) -> None:
+        """Stop it where it is not stopped yet, and see every thread of it stopped."""
+        if not self.stopped:
+            self.stop()
+            self.confirm()
+
     def resume(self) -> int:
         """Continue the process; return the time (ns) just before. Raises `Stirred` where it was not still."""
         if self._rest is not None:

@@ -63,13 +63,26 @@ class Control:
 
 def _answers(operations: Callable[[str], Operation], message: dict[str, Any], descriptors: list[int]) -> Iterator[tuple[bytes, list[int]]]:
     """One answer; of an operation that is a generator, each that it yields."""
-    try:
-        answer = operations(message["op"])(message, descriptors)
-        for part in answer if isinstance(answer, Iterator) else (answer,):
+    parts = _parts(operations, message, descriptors)
+    while True:
+        try:
+            part = next(parts)
             reply, outgoing = part if isinstance(part, tuple) else (part, [])
-            yield _line({"ok": True, **reply}), outgoing
-    except BaseException as error:  # SystemExit and KeyboardInterrupt of a candidate are answers too
-        yield _line({"ok": False, "error": type(error).__name__, "text": traceback.format_exc(limit=-12)[-TEXT_LIMIT:]}), []
+            line = _line({"ok": True, **reply})
+        except StopIteration:
+            return
+        except BaseException as error:  # SystemExit and KeyboardInterrupt of a candidate are answers too
+            yield _line({"ok": False, "error": type(error).__name__, "text": traceback.format_exc(limit=-12)[-TEXT_LIMIT:]}), []
+            return
+        yield line, outgoing
+
+
+def _parts(operations: Callable[[str], Operation], message: dict[str, Any], descriptors: list[int]) -> Iterator[Reply]:
+    answer = operations(message["op"])(message, descriptors)
+    if isinstance(answer, Iterator):
+        yield from answer
+    else:
+        yield answer
 
 
 def _line(answer: dict[str, Any]) -> bytes:

@@ -229,8 +229,7 @@ while True:
 """
 
 
-def test_a_timed_call_measures_only_while_the_runner_runs() -> None:
-    box = Mailbox()
+def _runner(box: Mailbox) -> subprocess.Popen[bytes]:
     child = subprocess.Popen(
         [sys.executable, "-c", RUNNER, str(box.request_fd), str(box.answer_fd)],
         pass_fds=(box.request_fd, box.answer_fd),
@@ -238,6 +237,12 @@ def test_a_timed_call_measures_only_while_the_runner_runs() -> None:
     )
     assert child.stdout is not None
     child.stdout.readline()
+    return child
+
+
+def test_a_timed_call_measures_only_while_the_runner_runs() -> None:
+    box = Mailbox()
+    child = _runner(box)
     freezer = Freezer(child.pid)
     freezer.stop()
 
@@ -259,13 +264,7 @@ def test_a_timed_call_measures_only_while_the_runner_runs() -> None:
 
 def test_a_spinning_runner_answers_without_being_woken_and_rests_when_its_turn_is_over() -> None:
     box = Mailbox()
-    child = subprocess.Popen(
-        [sys.executable, "-c", RUNNER, str(box.request_fd), str(box.answer_fd)],
-        pass_fds=(box.request_fd, box.answer_fd),
-        stdout=subprocess.PIPE,
-    )
-    assert child.stdout is not None
-    child.stdout.readline()
+    child = _runner(box)
     freezer = Freezer(child.pid)
     clock = Spinning(box, freezer)
     clock.rest()
@@ -290,13 +289,7 @@ def test_a_spinning_runner_answers_without_being_woken_and_rests_when_its_turn_i
 
 def test_a_runner_that_exits_during_a_call_died() -> None:
     box = Mailbox()
-    child = subprocess.Popen(
-        [sys.executable, "-c", RUNNER, str(box.request_fd), str(box.answer_fd)],
-        pass_fds=(box.request_fd, box.answer_fd),
-        stdout=subprocess.PIPE,
-    )
-    assert child.stdout is not None
-    child.stdout.readline()
+    child = _runner(box)
     freezer = Freezer(child.pid)
     freezer.stop()
     with pytest.raises(CallDied):
