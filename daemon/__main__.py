@@ -36,12 +36,26 @@ def main(
         typer.Option("--judge-command", envvar=JUDGE_VARIABLE, help="Another judge, for tests and other hosts."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End when every run is at rest.")] = False,
+    spool: Annotated[
+        list[str] | None, typer.Option("--spool", help="DEVICE=DIRECTORY: its jobs go to the workers of that directory (may be repeated).")
+    ] = None,
 ) -> None:
     """Drive runs and answer on a Unix socket until told to end."""
     logs.configure()
     command = shlex.split(judge) if judge else judge_command()
-    settings = Settings(state_dir=state_dir(state), socket=socket, once=once, judge=command)
+    settings = Settings(state_dir=state_dir(state), socket=socket, once=once, judge=command, spools=_spools(spool or []))
     raise typer.Exit(run(settings))
+
+
+def _spools(words: list[str]) -> dict[str, Path]:
+    """`cuda:0=/mnt/spool` as a device and its directory."""
+    found = {}
+    for word in words:
+        device, equals, directory = word.partition("=")
+        if not (device and equals and directory):
+            raise typer.BadParameter(f"{word!r} is not DEVICE=DIRECTORY, e.g. cuda:0=/mnt/spool")
+        found[device] = Path(directory).expanduser().absolute()
+    return found
 
 
 def run(settings: Settings) -> int:

@@ -18,7 +18,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from daemon import affinity, processes
 from daemon.api.application import Identity, application
 from daemon.executors.base import Executor
 from daemon.executors.local import LocalExecutor, judge_command
+from daemon.executors.spool import SpoolExecutor
 from daemon.gauges import Gauges
 from daemon.listener import listening
 from daemon.locks import InstanceLock
@@ -57,6 +58,8 @@ class Settings:
     """End when every run is at rest, once there was one."""
     judge: Sequence[str] = field(default_factory=judge_command)
     devices: Sequence[str] = ("cpu",)
+    spools: Mapping[str, Path] = field(default_factory=dict)
+    """Devices whose jobs go through a directory to workers elsewhere."""
     search: Search = agent_search
 
 
@@ -96,6 +99,7 @@ async def _supervising(places: Places, settings: Settings) -> AsyncIterator[Supe
     executors: dict[str, Executor] = {
         device: LocalExecutor(device=device, jobs=places.jobs, command=settings.judge, layout=layout) for device in settings.devices
     }
+    executors |= {device: SpoolExecutor(device=device, directory=path) for device, path in settings.spools.items()}
     around = Surroundings(
         queue=EvaluationQueue(executors, gauges=gauges),
         gauges=gauges,

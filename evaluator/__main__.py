@@ -5,6 +5,7 @@
     ab PROBLEM CANDIDATE [CHAMPION]     symmetric A/B; without a champion, against the reference
     floor|baseline PROBLEM [CHAMPION]
     qualify [--quick] [--control ID]    the controls
+    worker --spool DIR [--device D]     jobs out of a directory that another host fills
 
 Exit: 0 done, 1 a negative verdict, 2 usage, 3 environment, 130 or 143 stopped by a signal. The judge dies with its parent.
 Not for: rendering beyond plain lines (`ratchet` does that).
@@ -29,6 +30,8 @@ from evaluator.jobfile import read_job, require_place, write_result
 from evaluator.judge import jobs
 from evaluator.parent import die_with_parent
 from evaluator.records import Decision, Job, JobKind, Progress, Result, Source, Status, dumps, encode, progress_line
+from evaluator.spool.places import Spool
+from evaluator.spool.worker import LEASE_S, Worker
 from problems.errors import ProblemError
 
 CANDIDATE_KINDS = ("evaluate", "check", "robustness")
@@ -61,6 +64,22 @@ def run_job(options: argparse.Namespace) -> int:
     require_place(options.result)
     write_result(options.result, _measure(job, options, _progress_line))
     return 0
+
+
+def run_worker(options: argparse.Namespace) -> int:
+    """`worker`: one judge a job, in processes of their own; told to end, it gives the job at hand back."""
+    open_device(options.device)
+    judge = (sys.executable, "-m", "evaluator", "run", "--cache", str(options.cache))
+    worker = Worker(Spool(options.spool), options.device, _say, judge=judge, lease_s=options.lease)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: worker.end())
+    _say(f"worker {worker.name} on {options.device}, spool {options.spool}")
+    worker.work(once=options.once)
+    return 0
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def run_by_hand(options: argparse.Namespace) -> int:
@@ -142,6 +161,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--result", type=Path, required=True)
     run.set_defaults(command=run_job)
     _cache_option(run)
+    worker = commands.add_parser("worker", help="answer the jobs of a spool until told to end")
+    worker.add_argument("--spool", type=Path, required=True, help="the directory that this host shares with whoever asks")
+    worker.add_argument("--device", default="cpu", help="what this worker's jobs run on (default: %(default)s)")
+    worker.add_argument("--lease", type=float, default=LEASE_S, help="seconds without a heartbeat until a job is taken up again")
+    worker.add_argument("--once", action="store_true", help="end when the queue is empty")
+    worker.set_defaults(command=run_worker)
+    _cache_option(worker)
     for kind in (*CANDIDATE_KINDS, "ab", "floor", "baseline", "qualify"):
         _add_kind(commands, kind)
     return parser

@@ -37,6 +37,11 @@ def require_place(path: Path) -> None:
         raise UsageError(f"the result cannot be written to {path}", "name a file in a directory that exists and can be written")
 
 
+def read_result(path: Path) -> Result:
+    """The result in a file; ValueError where it is none."""
+    return decode(Result, json.loads(path.read_text(encoding="utf-8")))
+
+
 def write_result(path: Path, result: Result) -> None:
     """Write beside the target, then put it in place."""
     text = dumps(result)
