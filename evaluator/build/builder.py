@@ -65,7 +65,7 @@ def build(
         return found
     compiler = Compiler(toolchain=toolchain(), sandbox=sandbox, cache=place, prepare_headers=prepare_headers, cores=cores, kernels=kernels)
     with place.fresh() as fresh, place.fresh() as seen:
-        session = _Session(compiler, fresh, deadline=started + timeout_s)
+        session = _Session(compiler, fresh, deadline=started + timeout_s, cores=cores)
         _write_candidate(seen, source, files or {})
         outcome = session.run(seen, entry, sandbox)
         if outcome.status is not Status.OK:
@@ -88,7 +88,8 @@ def build_key(source: str, entry: str, files: Mapping[str, str], kernels: Kernel
 class _Session:
     """One run of the builder sandbox."""
 
-    def __init__(self, compiler: Compiler, directory: Path, *, deadline: float) -> None:
+    def __init__(self, compiler: Compiler, directory: Path, *, deadline: float, cores: Sequence[int] | None) -> None:
+        self._cores = cores
         self._compiler = compiler
         self._directory = directory
         self._deadline = deadline
@@ -107,7 +108,14 @@ class _Session:
         with Conversation() as talk:
             argv = [f"{INSIDE}/importer.py", *map(str, talk.theirs), f"{CANDIDATE}/candidate.py", entry, LIBRARIES]
             with SandboxProcess.start(
-                argv, sandbox=sandbox, profile="run", limits=LIMITS, binds=binds, pass_fds=talk.theirs, env=ENVIRONMENT
+                argv,
+                sandbox=sandbox,
+                profile="run",
+                affinity=self._cores,
+                limits=LIMITS,
+                binds=binds,
+                pass_fds=talk.theirs,
+                env=ENVIRONMENT,
             ) as process:
                 talk.handed_over()
                 try:

@@ -65,7 +65,7 @@ class Compiler:
         self._toolchain = toolchain
         self._sandbox = sandbox
         self._cache = cache
-        self._headers = Headers(cache, toolchain, sandbox)
+        self._headers = Headers(cache, toolchain, sandbox, cores=cores)
         self._prepare_headers = prepare_headers
 
     def compile_once(self, request: dict[str, Any], key: str, library: Path, *, deadline: float) -> str:

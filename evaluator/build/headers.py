@@ -42,7 +42,8 @@ LIMITS = Limits(file_bytes=HEADER_BYTES, resident_bytes=8 * GIB, address_space_b
 class Headers:
     """Short headers of one cache, with or without their precompiled form."""
 
-    def __init__(self, cache: Cache, toolchain: Toolchain, sandbox: SandboxInfo) -> None:
+    def __init__(self, cache: Cache, toolchain: Toolchain, sandbox: SandboxInfo, *, cores: Sequence[int] | None = None) -> None:
+        self._cores = cores
         self._cache = cache
         self._toolchain = toolchain
         self._sandbox = sandbox
@@ -85,6 +86,9 @@ class Headers:
                 directory = self._cache.publish(fresh, "words", key)
         return frozenset((directory / "words").read_text(encoding="utf-8").split("\n"))
 
+    def _compiler(self, argv: Sequence[str], binds: Sequence[Bind]) -> SandboxProcess:
+        return SandboxProcess.start(argv, sandbox=self._sandbox, profile="build", affinity=self._cores, limits=LIMITS, binds=binds)
+
     def _preprocess(self) -> set[str]:
         with self._cache.fresh() as fresh, self._cache.fresh() as out:
             (fresh / "full.cpp").write_text("#include <torch/extension.h>\n")
@@ -94,7 +98,7 @@ class Headers:
             argv = [str(self._toolchain.compiler), "-E", "-dD", "-P", f"{INSIDE}/full.cpp", "-o", "/out/full.ii", standard, *COMMON_FLAGS]
             binds = [Bind(source=fresh, target=INSIDE), Bind(source=out, target="/out", writable=True)]
             argv += self._toolchain.include_flags()
-            with SandboxProcess.start(argv, sandbox=self._sandbox, profile="build", limits=LIMITS, binds=binds) as process:
+            with self._compiler(argv, binds) as process:
                 process.wait(TIMEOUT_S)
             take_over(out / "full.ii", fresh / "full.ii", cap_bytes=HEADER_BYTES)
             return set(WORD.findall((fresh / "full.ii").read_text(encoding="utf-8", errors="replace")))
@@ -136,7 +140,7 @@ class Headers:
                 *flags,
             ]
             binds = [Bind(source=fresh, target=INSIDE), Bind(source=out, target="/out", writable=True)]
-            with SandboxProcess.start(argv, sandbox=self._sandbox, profile="build", limits=LIMITS, binds=binds) as process:
+            with self._compiler(argv, binds) as process:
                 ended = process.wait(TIMEOUT_S)
             if ended is None or not ended.ok:
                 return False

@@ -60,6 +60,13 @@ def spinning_cores() -> Cores:
     return Cores(judge=tuple(chosen[: SPINNING - 1]), runners=(chosen[-1],))
 
 
+def building_cores(cores: Cores) -> tuple[int, ...]:
+    """Where compilers run: beside the runners, whose turn another judge may have; on every core where there are too few."""
+    everywhere = _all_cores()
+    beside = everywhere - set(cores.runners)
+    return tuple(sorted(beside if len(beside) >= 2 else everywhere))
+
+
 def _siblings(core: int) -> set[int]:
     """Every core that shares the physical one, itself included."""
     try:

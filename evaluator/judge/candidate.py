@@ -6,11 +6,12 @@ Not for: correctness or speed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evaluator.build.builder import build
 from evaluator.build.store import Build
+from evaluator.devices.processor import building_cores
 from evaluator.gate import GateReport, Severity, has_entry, imports_module, scan, scan_native, syntax_error
 from evaluator.judge.outcome import Infrastructure, Refusal
 from evaluator.judge.setting import Setting
@@ -61,9 +62,7 @@ def prepare_source(setting: Setting, source: Source) -> Prepared:
     return Prepared(source=source.text, build=built, flags=flags, interpreted=interpreted)
 
 
-def build_source(
-    setting: Setting, text: str, problem: Problem, *, files: Mapping[str, str] | None = None, cores: Sequence[int] | None = None
-) -> Build:
+def build_source(setting: Setting, text: str, problem: Problem, *, files: Mapping[str, str] | None = None) -> Build:
     """Build a text as a candidate for a problem, or find what was built of it before."""
     return build(
         text,
@@ -73,7 +72,7 @@ def build_source(
         timeout_s=BUILD_TIMEOUT_S,
         files=files,
         prepare_headers=True,
-        cores=cores,
+        cores=building_cores(setting.device.cores),
         kernels=setting.device.kernel_compiler(),
     )
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evaluator.devices.opening import open_device
+from evaluator.devices.processor import building_cores
 from evaluator.errors import EvaluatorError
 from evaluator.fingerprint import fingerprint
 from evaluator.judge.baseline import baseline
@@ -163,10 +164,9 @@ class Controls:
     def build_all(self, chosen: Sequence[Control]) -> None:
         """Build every control on all cores before the device is held: what is built then is found again when its turn comes."""
         texts = {control.text: load(control.problem) for control in chosen}
-        cores = self._setting.device.cores
         done = 0
-        with ThreadPoolExecutor(len(cores.judge) + len(cores.runners) + WAITING) as pool:
-            for _ in pool.map(lambda item: build_source(self._setting, *item, cores=(*cores.judge, *cores.runners)), texts.items()):
+        with ThreadPoolExecutor(len(building_cores(self._setting.device.cores)) + WAITING) as pool:
+            for _ in pool.map(lambda item: build_source(self._setting, *item), texts.items()):
                 done += 1
                 self._setting.progress("build", "controls", done, len(texts))
 

@@ -155,3 +155,9 @@ def test_three_cores_cannot_time_a_device(monkeypatch):
     monkeypatch.setattr(processor, "_all_cores", lambda: {0, 1, 2})
     with pytest.raises(EnvironmentFault, match="needs four cores"):
         processor.spinning_cores()
+
+
+@pytest.mark.parametrize(("cores", "building"), [({0, 1}, (0, 1)), (set(range(12)), (0, 1, 2, 3)), ({0, 1, 2}, (0, 1, 2))])
+def test_compilers_keep_off_the_measuring_cores_where_there_are_others(monkeypatch, cores, building):
+    monkeypatch.setattr(processor, "_all_cores", lambda: set(cores))
+    assert processor.building_cores(processor.split_cores()) == building
