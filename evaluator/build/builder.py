@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evaluator.build import flags as flag_rules
 from evaluator.build import store
 from evaluator.build.cache import Cache
 from evaluator.build.compiler import LOG_LIMIT, CompileError, Compiler, CompileTimeout
 from evaluator.build.conversation import Conversation, Ended, Malformed, Silence
+from evaluator.build.headers import Headers
 from evaluator.build.request import BadRequest, checked, key_of
 from evaluator.build.store import Build, Extension
 from evaluator.build.toolchain import toolchain
@@ -36,7 +38,7 @@ LIMITS = Limits(resident_bytes=8 * GIB, output_bytes=64 * 1024)
 ENVIRONMENT = {"TRITON_INTERPRET": "1"}
 """As in the runner: without a device, Triton must not look for one at import."""
 
-__all__ = ["Build", "Extension", "build"]
+__all__ = ["Build", "Extension", "build", "precompile"]
 
 
 def build(
@@ -71,6 +73,13 @@ def build(
         if outcome.status is not Status.OK:
             return outcome.but(seconds=time.monotonic() - started)
         return store.keep(place, key, fresh, outcome.but(seconds=time.monotonic() - started))
+
+
+def precompile(flags: Sequence[str], *, cache: Path, sandbox: SandboxInfo, cores: Sequence[int] | None = None) -> None:
+    """Precompile torch's headers for these flags, so that builds which want them need not do it one after another."""
+    headers = Headers(Cache(cache), toolchain(), sandbox, cores=cores)
+    with headers.short(flag_rules.header_flags(flags, toolchain().standard), at_once=True):
+        pass
 
 
 def build_key(source: str, entry: str, files: Mapping[str, str], kernels: KernelCompiler | None = None) -> str:

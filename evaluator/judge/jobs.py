@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from evaluator.build.builder import precompile
 from evaluator.devices.opening import open_device
 from evaluator.devices.processor import building_cores
 from evaluator.errors import EvaluatorError
@@ -28,7 +29,7 @@ from evaluator.judge.sense import require_sense
 from evaluator.judge.setting import Setting
 from evaluator.judge.verdict import compare, floor
 from evaluator.qualification.runner import qualify
-from evaluator.qualification.table import Control, chosen_controls
+from evaluator.qualification.table import Control, chosen_controls, native_flags
 from evaluator.records import Claim, Evaluation, Job, JobKind, Progress, Result, Status
 from evaluator.sandbox.output import sanitise
 from evaluator.sandbox.probe import require_sandbox
@@ -165,7 +166,10 @@ class Controls:
         """Build every control on all cores before the device is held: what is built then is found again when its turn comes."""
         texts = {control.text: load(control.problem) for control in chosen}
         done = 0
-        with ThreadPoolExecutor(len(building_cores(self._setting.device.cores)) + WAITING) as pool:
+        cores = building_cores(self._setting.device.cores)
+        with ThreadPoolExecutor(len(cores) + WAITING) as pool:
+            for flags in native_flags():
+                pool.submit(precompile, flags, cache=self._setting.cache, sandbox=self._setting.sandbox, cores=cores)
             for _ in pool.map(lambda item: build_source(self._setting, *item), texts.items()):
                 done += 1
                 self._setting.progress("build", "controls", done, len(texts))

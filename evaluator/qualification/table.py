@@ -147,6 +147,12 @@ def _native(name: str) -> str:
     return "\n".join(lines)
 
 
+def native_flags() -> list[tuple[str, ...]]:
+    """Every set of compiler flags that a control's native source is built with."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted((_HERE / "controls").glob("*.cpp"))]
+    return list(dict.fromkeys(tuple(text.splitlines()[1].split(":", 1)[1].split()) for text in texts))
+
+
 def _read(file: str) -> str:
     return (_HERE / "controls" / file).read_text(encoding="utf-8")
 
