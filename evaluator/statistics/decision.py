@@ -3,8 +3,8 @@
 Invariant: a difference is only called when both clocks show it; everything else is `unresolved`
 with the reason in words. The events' clock is precise and forgeable, the judge's wall is coarse and
 honest: so the events must clear the floor, and the wall must exclude 1 and agree with the events.
-And a champion that runs slower beside the candidate than by itself, before and after, makes nothing
-look faster.
+And what a champion lost beside the candidate, against itself alone before and after, is nothing that the
+candidate gained.
 Not for: promotion (the daemon's gate weighs more than speed).
 """
 
@@ -29,13 +29,17 @@ def decide(
     """Decide one A/B; rho = t_candidate / t_champion, `floor` a relative difference (0.01 is 1 %).
 
     FASTER needs the upper end of rho's interval by events below 1 - floor, and a wall interval that
-    excludes 1 and contains the events' rho; and a champion that took, beside the candidate, hardly more
-    than `slowed` = 1 times what it took alone. SLOWER is the mirror image. Anything else is UNRESOLVED.
+    excludes 1 and contains the events' rho. Where the champion took clearly more than `slowed` = 1 times
+    what it took alone, both upper ends must hold with that factor put back. SLOWER is the mirror image
+    (a slowed champion cannot make it so). Anything else is UNRESOLVED.
     """
     _check(rho, rho_ci, rho_wall, rho_wall_ci, floor)
     figures = f"rho {_figure(rho, rho_ci)} by events, {_figure(rho_wall, rho_wall_ci)} by the wall, floor {100 * floor:.2f} %"
-    if rho_ci.high < 1.0 - floor and slowed > 1.0 + max(SLOWED, 2 * floor):
-        return Decision.UNRESOLVED, f"the champion took {slowed:.3f} times as long beside the candidate as by itself: {figures}"
+    lost = slowed if slowed > 1.0 + max(SLOWED, 2 * floor) else 1.0
+    if lost > 1.0:
+        figures = f"{figures}; the champion took {slowed:.3f} times as long beside the candidate as by itself"
+    if rho_ci.high < 1.0 - floor and (rho_ci.high * lost >= 1.0 - floor or (lost > 1.0 and rho_wall_ci.high * lost >= 1.0)):
+        return Decision.UNRESOLVED, f"the gain is not to be told from what the champion lost beside the candidate: {figures}"
     if rho_ci.high < 1.0 - floor:
         return _confirmed(Decision.FASTER, rho, rho_wall_ci, excludes=rho_wall_ci.high < 1.0, figures=figures)
     if rho_ci.low > 1.0 + floor:

@@ -67,12 +67,24 @@ def test_senseless_arguments_are_refused(arguments, words):
         rule(*arguments)
 
 
-@pytest.mark.parametrize(("slowed", "floor", "decision"), [(1.01, 0.005, "faster"), (1.15, 0.005, "unresolved"), (1.05, 0.03, "faster")])
-def test_a_champion_slowed_by_its_rival_lets_nothing_look_faster(slowed, floor, decision):
-    interval = Interval(low=0.85, high=0.95)
-    decided, words = statistics.decide(rho=0.9, rho_ci=interval, rho_wall=0.9, rho_wall_ci=interval, floor=floor, slowed=slowed)
+@pytest.mark.parametrize(
+    ("rho", "slowed", "floor", "decision"),
+    [
+        (0.9, 1.01, 0.005, "faster"),
+        (0.9, 1.15, 0.005, "unresolved"),
+        (0.9, 1.05, 0.03, "faster"),
+        (0.33, 3.0, 0.03, "unresolved"),
+        (0.286, 1.212, 0.046, "faster"),
+        (0.5, 1.9, 0.05, "unresolved"),
+        (1.2, 1.5, 0.01, "slower"),
+    ],
+)
+def test_what_a_champion_lost_beside_its_rival_is_no_gain(rho, slowed, floor, decision):
+    """A gain that stands with the champion's whole loss put back is a gain; one that does not is nobody's."""
+    interval = Interval(low=rho * 0.99, high=rho * 1.01)
+    decided, words = statistics.decide(rho=rho, rho_ci=interval, rho_wall=rho, rho_wall_ci=interval, floor=floor, slowed=slowed)
     assert decided == decision
-    assert ("by itself" in words) is (decision == "unresolved")
+    assert (f"the champion took {slowed:.3f} times as long" in words) is (slowed > 1 + max(0.02, 2 * floor))
 
 
 def test_noise_floor_is_the_far_end_of_the_interval():
