@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -121,6 +121,8 @@ class ShownMemory:
     _calling_off: Signal = field(default_factory=Signal)
     _shown: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
     _watched: dict[str, Runner] = field(default_factory=dict)
+    _places: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """What each runner said of its last output, at the answer."""
     _usual: list[float] = field(default_factory=list)
     """What copying a reference's outputs took."""
 
@@ -142,21 +144,23 @@ class ShownMemory:
 
     def answered(self, runner: Runner, call: Call) -> Call:
         """Charge what went on while the outputs were copied."""
-        followed = self.trusted.followed()
+        followed, places = self.trusted.followed(), runner.places()
         if followed is None:
-            for place in runner.places():
+            for place in places:
                 self._show(runner, place)
             raise Unseen
-        begun_us, done_us = followed
-        self.reach_us.append(begun_us)
+        if followed.places != tuple((place.address, place.nbytes) for place in places):
+            raise runner.tampered("the answer page changed after the answer")
+        self._places[runner.name] = [place.as_fields() for place in places]
+        self.reach_us.append(followed.begun_us)
         if runner.reference:
-            self._usual.append(done_us)
+            self._usual.append(followed.done_us)
             return call
-        return replace(call, late_us=max(0.0, done_us - self._allowed())) if self._usual else call
+        return replace(call, late_us=max(0.0, followed.done_us - self._allowed())) if self._usual else call
 
     def verify(self, runner: Runner, slot: int) -> tuple[bool, float | None, str]:
         """Have the copies compared."""
-        return self.trusted.verify(runner.name, slot, [p.as_fields() for p in runner.places()], runner.declared)
+        return self.trusted.verify(runner.name, slot, self._places[runner.name], runner.declared)
 
     def input_change(self, runner: Runner, slot: int) -> str:
         """The slots are the trusted process's own memory: it looks for itself."""
@@ -182,8 +186,10 @@ class ShownMemory:
             raise runner.wrong(f"its outputs lie in more than {PLACES} places: return them where torch allocates them")
         pieces, descriptors = runner.export(place)
         try:
-            self.trusted.show(runner.name, place.address, place.nbytes, pieces, descriptors)
+            why = self.trusted.show(runner.name, place.address, place.nbytes, pieces, descriptors)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
+        if why:
+            raise runner.wrong(f"its output lies in memory that cannot be read ({why}): return what torch allocated")
         shown.add((place.address, place.nbytes))

@@ -296,6 +296,10 @@ class Runner:
             return Infrastructure(f"the runner `{self.name}` disagrees with the reference: {detail}")
         return Refusal(Status.INCORRECT, detail)
 
+    def tampered(self, detail: str) -> Exception:
+        """What a change that no runner program makes means."""
+        return self._failure(Status.TAMPERED, detail)
+
     def _failure(self, status: Status, message: str, *, log: str = "") -> Exception:
         log = "\n".join(text for text in (log, self.process.stdout, self.process.stderr) if text.strip())[-LOG_LIMIT:]
         if not self.charged:

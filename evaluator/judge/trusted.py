@@ -63,6 +63,17 @@ class PoolInfo:
     layout: list[dict[str, Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A copy of outputs right after an answer; times in microseconds after it."""
+
+    begun_us: float
+    """When the device had been told."""
+    done_us: float
+    places: tuple[tuple[int, int], ...]
+    """Address and bytes of each output that was copied."""
+
+
 class TrustedProcess:
     """The trusted process of one job."""
 
@@ -116,9 +127,9 @@ class TrustedProcess:
         """Map the judge's page of what it reads of stopped runners."""
         self._ask("share", descriptors=[snapshot.descriptor], bytes=snapshot.size)
 
-    def show(self, runner: str, address: int, nbytes: int, pieces: list[dict[str, int]], descriptors: list[int]) -> None:
-        """Map the memory behind a runner's output. What it handed over may be anything: then it is no output."""
-        self._ask("show", descriptors=descriptors, runner=runner, address=address, nbytes=nbytes, pieces=pieces)
+    def show(self, runner: str, address: int, nbytes: int, pieces: list[dict[str, int]], descriptors: list[int]) -> str:
+        """Map the memory behind a runner's output; why that cannot be, or nothing."""
+        return str(self._ask("show", descriptors=descriptors, runner=runner, address=address, nbytes=nbytes, pieces=pieces)["why"])
 
     def forget(self, runner: str) -> None:
         """Unmap all that was shown of a runner."""
@@ -132,10 +143,12 @@ class TrustedProcess:
         """Have it wait for a runner's next answer and copy the outputs at once; returns when it waits."""
         self._ask("follow", runner=runner)
 
-    def followed(self) -> tuple[float, float] | None:
-        """When it had told the device to copy and when that was done, in microseconds after the answer; None where it could not."""
+    def followed(self) -> Followed | None:
+        """What it copied when the answer was there; None where it could not."""
         answer = self._answered("follow", lambda: self._channel.answer("follow", timeout_s=TIMEOUT_S))
-        return (answer["begun_us"], answer["done_us"]) if "done_us" in answer else None
+        if "done_us" not in answer:
+            return None
+        return Followed(answer["begun_us"], answer["done_us"], tuple((address, nbytes) for address, nbytes in answer["places"]))
 
     def verify(self, runner: str, slot: int, outputs: list[dict[str, Any]], declared: int | None) -> tuple[bool, float | None, str]:
         """Compare the outputs that were copied last with the reference."""

@@ -116,10 +116,12 @@ class Trusted:
         """Map the memory behind a runner's output."""
         try:
             self._memory.show(request["runner"], request["address"], request["nbytes"], request["pieces"], descriptors)
+        except RuntimeError as error:  # what a runner hands over may be anything
+            return {"why": str(error)[:300]}
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-        return {}
+        return {"why": ""}
 
     def forget(self, request: Reply, _: list[int]) -> Reply:
         """Unmap all that was shown of a runner."""
@@ -137,8 +139,8 @@ class Trusted:
     def follow(self, request: Reply, _: list[int]) -> Iterator[Reply]:
         """Wait for a runner's next answer and copy its outputs at once, where they lie then.
 
-        Says first that it waits. `begun_us` and `done_us` count from the moment the answer was seen; there are none where an
-        output lies in no place that was shown, or where the judge called it off.
+        Says first that it waits. `begun_us` and `done_us` count from the moment the answer was seen, `places` are (address, bytes)
+        of what was copied; there are none where an output lies in no place that was shown, or where the judge called it off.
         """
         answer, calling_off = self._watched[request["runner"]]
         echo, called = answer[layout.ECHO], calling_off[0]
@@ -147,8 +149,9 @@ class Trusted:
             pass
         count = answer[layout.OUTPUTS]
         bases = range(layout.FIRST_OUTPUT, layout.FIRST_OUTPUT + min(count, layout.MAX_OUTPUTS) * layout.OUTPUT_WORDS, layout.OUTPUT_WORDS)
-        taken = self._memory.take(request["runner"], [(answer[base], answer[base + 1]) for base in bases])
-        yield {"begun_us": taken.begun_us, "done_us": taken.done_us} if taken and answer[layout.ECHO] != echo else {}
+        places = [(answer[base], answer[base + 1]) for base in bases]
+        taken = self._memory.take(request["runner"], places)
+        yield {"begun_us": taken.begun_us, "done_us": taken.done_us, "places": places} if taken and answer[layout.ECHO] != echo else {}
 
     def verify(self, request: Reply, _: list[int]) -> Reply:
         """Compare the outputs that were copied last with the reference for that slot."""
