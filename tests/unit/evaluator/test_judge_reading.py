@@ -114,7 +114,7 @@ def test_a_new_place_is_shown_and_the_call_made_again(bench):
 def test_memory_that_cannot_be_shown_is_no_output(bench):
     trusted, _ = bench
     trusted.why = "cuMemImportFromShareableHandle: invalid argument (1)"
-    with pytest.raises(Refusal, match="memory that cannot be read .cuMemImport") as caught:
+    with pytest.raises(Refusal, match=r"memory that cannot be read \(cuMemImport") as caught:
         answer(bench, Runner("candidate"), None)
     assert caught.value.status is Status.INCORRECT
 
