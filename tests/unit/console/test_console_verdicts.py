@@ -82,7 +82,8 @@ def test_a_judge_without_a_result_is_explained(
 def test_progress_is_reported_and_noise_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = (
         "print('not json'); print('x' * 3_000_000); print(json.dumps({'progress': {'job': 'j', 'step': 'build'}}))\n"
-        "print(json.dumps({'job': 'j', 'step': 'timing', 'done': 1, 'total': 2}))\n"
+        "print(json.dumps({'job': 'j', 'step': 'bare'}))\n"
+        "print(json.dumps({'progress': {'job': 'j', 'step': 'timing', 'done': 1, 'total': 2}}))\n"
         "sys.stderr.write('e' * 3_000_000)\n"
         "open(sys.argv[3], 'w').write(json.dumps({'job': 'j', 'kind': 'check', 'status': 'ok'}))\n"
     )
