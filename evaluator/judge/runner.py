@@ -207,7 +207,12 @@ class Runner:
         answer, descriptors = self._answered(
             "export", lambda: self._channel.ask_for_descriptors("export", timeout_s=self._timeout_s, **fields)
         )
-        return self._read(lambda: replies.pieces(answer, place.address, place.nbytes, len(descriptors))), descriptors
+        try:
+            return self._read(lambda: replies.pieces(answer, place.address, place.nbytes, len(descriptors))), descriptors
+        except BaseException:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            raise
 
     def rest(self) -> None:
         """Its turn is over: it executes nothing until it is asked again."""

@@ -7,9 +7,11 @@ Not for: how many trials there are or in which order (`judge.timing`, `judge.com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from evaluator.judge.reading import Reading, Unseen
+import numpy as np
+
+from evaluator.judge.reading import USUAL, Reading, Unseen
 from evaluator.judge.runner import Runner
 from evaluator.judge.trusted import TrustedProcess
 from evaluator.protocol import blocks
@@ -33,6 +35,8 @@ class Bench:
     """Outputs compared so far, all of them right."""
     reused_buffers: int = 0
     """Candidate calls whose output lay where the call before put it."""
+    touches_us: list[float] = field(default_factory=list)
+    """What touching the reference's runner took."""
     _turn: Runner | None = None
 
     def trial(self, runner: Runner, *, last: bool = False, flush: bool = True, always_verify: bool = False) -> Call:
@@ -60,7 +64,7 @@ class Bench:
         self._give_turn(runner)
         if self.spins:
             runner.call(layout.EMPTY)
-        runner.touch()
+        self._touch(runner)
         return runner.call(layout.EMPTY)
 
     def begin_turn(self, runner: Runner) -> None:
@@ -101,9 +105,10 @@ class Bench:
     def _trial(self, runner: Runner, *, last: bool, flush: bool, always_verify: bool) -> Call:
         slot = self.write_inputs(runner, flush=flush)
         self._give_turn(runner)
-        runner.touch()
+        early_us = self._touch(runner)
         before = runner.output_address()
         call = self._answered_call(runner, slot)
+        call = replace(call, late_us=call.late_us + early_us) if early_us else call
         self.reused_buffers += before == runner.output_address()
         if always_verify or blocks.verify_now(last=last):
             self.verify(runner, slot)
@@ -117,6 +122,20 @@ class Bench:
             self.reading.call_off()
             raise
         return self.reading.answered(runner, call)
+
+    def _touch(self, runner: Runner) -> float:
+        """Switch a spinning runner's device to it; what it took beyond the same after a reference's turn, in microseconds.
+
+        The inputs are written by then, so that time is charged to the call. A runner that stands still is never woken
+        between its inputs and its clock: there is nothing to switch, and it would be free to start.
+        """
+        if not self.spins:
+            return 0.0
+        took = runner.touch()
+        if runner.reference:
+            self.touches_us.append(took)
+            return 0.0
+        return max(0.0, took - float(np.quantile(self.touches_us, USUAL))) if self.touches_us else 0.0
 
     def _give_turn(self, runner: Runner) -> None:
         """Everybody else rests."""

@@ -41,7 +41,7 @@ class Call:
     """The runner's own figure: precise, forgeable."""
     code: int
     late_us: float = 0.0
-    """What copying its output took beyond the same copy after a reference's call: work that went on after the answer."""
+    """What came outside the clock, beyond the same of a reference: in the touch before it, or while its output was copied."""
 
 
 _BARE_TIMEOUT_S = 5.0
