@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -313,7 +314,7 @@ def test_a_signal_ends_the_judge_and_everything_it_started(
     judge.write_text(
         "import subprocess, sys, time, os, json\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)'])\n"
-        "print(json.dumps({'job': 'x', 'step': f'pids {os.getpid()} {child.pid}'}), flush=True)\n"
+        "print(json.dumps({'progress': {'job': 'x', 'step': f'pids {os.getpid()} {child.pid}'}}), flush=True)\n"
         "time.sleep(600)\n"
     )
     candidate = tmp_path / "c.py"
@@ -332,7 +333,10 @@ def test_a_signal_ends_the_judge_and_everything_it_started(
         preexec_fn=lambda: signal.signal(sent, signal.SIG_DFL if sent is not signal.SIGINT else signal.default_int_handler),
     ) as process:
         assert process.stderr is not None
+        deadline = threading.Timer(60, process.kill)  # a judge that is not heard fails the test and does not hold it up
+        deadline.start()
         pids = [int(word) for word in process.stderr.readline().split()[1:]]
+        deadline.cancel()
         process.send_signal(sent)
         _, said = process.communicate(timeout=60)
     assert len(pids) == 2
