@@ -1,7 +1,7 @@
 """`python -m evaluator`: the judge's command line. Standard library, numpy, scipy, PyYAML and torch suffice.
 
     run JOBFILE --result RESULTFILE     one job, as the daemon starts it: progress on stdout, a result file
-    evaluate|check|robustness PROBLEM FILE    one candidate
+    evaluate|check|bench|profile|robustness PROBLEM FILE    one candidate
     ab PROBLEM CANDIDATE [CHAMPION]     symmetric A/B; without a champion, against the reference
     floor|baseline PROBLEM [CHAMPION]
     qualify [--quick] [--control ID]    the controls
@@ -34,7 +34,8 @@ from evaluator.spool.places import Spool
 from evaluator.spool.worker import LEASE_S, Worker
 from problems.errors import ProblemError
 
-CANDIDATE_KINDS = ("evaluate", "check", "robustness")
+CANDIDATE_KINDS = ("evaluate", "check", "bench", "profile", "robustness")
+REPORTS = ("evaluation", "verdict", "floor", "baseline", "robustness", "profiled", "qualification")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -116,9 +117,7 @@ def _is_positive(result: Result) -> bool:
 
 def _summary(result: Result) -> str:
     """A plain reading of a result: status, message, then every figure as indented JSON."""
-    report = {
-        k: v for k, v in encode(result).items() if k in ("evaluation", "verdict", "floor", "baseline", "robustness", "qualification") and v
-    }
+    report = {k: v for k, v in encode(result).items() if k in REPORTS and v}
     for part in report.values():
         part.pop("trials", None)
     lines = [f"{result.status.value}  {result.message}".rstrip()]
@@ -144,7 +143,7 @@ def _source(path: str | None) -> Source | None:
 
 
 def _job_options(options: argparse.Namespace) -> dict[str, Any]:
-    named = {name: getattr(options, name, None) for name in ("seeds", "trials", "pairs", "quick", "naive", "controls")}
+    named = {name: getattr(options, name, None) for name in ("seeds", "trials", "pairs", "calls", "quick", "naive", "controls")}
     chosen = {name: value for name, value in named.items() if value}
     return chosen | ({"gate": False} if options.no_gate else {})
 
@@ -190,7 +189,7 @@ def _add_kind(commands: Any, kind: str) -> None:
     command.add_argument("--profile", choices=("open", "seed"), default="open", help="static gate profile")
     command.add_argument("--device", default="cpu")
     command.add_argument("--case", action="append", help="only this case (may be repeated)")
-    for name in ("--seeds", "--trials", "--pairs"):
+    for name in ("--seeds", "--trials", "--pairs", "--calls"):
         command.add_argument(name, type=int)
     command.add_argument("--naive", action="store_true", help="on a refusal, also say what a naive evaluator would have believed")
     command.add_argument("--no-gate", action="store_true", help="leave the static gate out (to see what the protocol stops by itself)")

@@ -1,4 +1,4 @@
-"""`evaluate`, `check`, `ab`, `robustness`, `floor`, `baseline`, `qualify`: ask the judge once.
+"""`evaluate`, `check`, `bench`, `profile`, `ab`, `robustness`, `floor`, `baseline`, `qualify`: ask the judge once.
 
 Invariant: the judge runs as `python -m evaluator` in its own process group; Ctrl-C ends the whole
 group, says so, and exits 130; a termination does the same and exits with 128 and its number. The exit
@@ -81,6 +81,32 @@ def check(
     """Build one candidate and compare its outputs with the reference's; nothing is timed."""
     job = _job(JobKind.CHECK, problem, device, case, seeds=seeds, naive=naive, no_gate=no_gate)
     _ask(replace(job, candidate=read_candidate(file), profile=_known_profile(profile)), as_json=as_json)
+
+
+def bench(
+    problem: Problem,
+    file: Candidate,
+    device: Device = "cpu",
+    profile: Profile = "open",
+    case: CaseNames = None,
+    trials: Trials = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure one candidate in short, while it is being written: nothing is decided by what this says."""
+    job = _job(JobKind.BENCH, problem, device, case, trials=trials)
+    _ask(replace(job, candidate=read_candidate(file), profile=_known_profile(profile)), as_json=as_json)
+
+
+def profile(
+    problem: Problem,
+    file: Candidate,
+    device: Device = "cpu",
+    case: CaseNames = None,
+    calls: Annotated[int | None, typer.Option("--calls", min=1, help="Calls to look at.", show_default="the judge's")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what one candidate spends its time on, as its own process tells it."""
+    _ask(replace(_job(JobKind.PROFILE, problem, device, case, calls=calls), candidate=read_candidate(file)), as_json=as_json)
 
 
 def robustness(
@@ -188,6 +214,8 @@ def _known_profile(profile: str) -> str:
 _COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate,
     "check": check,
+    "bench": bench,
+    "profile": profile,
     "ab": ab,
     "robustness": robustness,
     "floor": floor,

@@ -78,6 +78,8 @@ def _qualification(result: Result) -> list[Part]:
 
 _BY_KIND: dict[JobKind, Callable[[Result], list[Part]]] = {
     JobKind.CHECK: _check,
+    JobKind.BENCH: _evaluation,
+    JobKind.PROFILE: _check,
     JobKind.EVALUATE: _evaluation,
     JobKind.AB: _ab,
     JobKind.ROBUSTNESS: _robustness,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from console.views import evaluation, numbers, verdict
 from console.views.doc import BLANK, Column, Line, Span, header, line, pair, row_of, verbatim
 from console.views.marks import Mark, passed
-from evaluator.records import Baseline, Decision, Floor, JobKind, Qualification, Result, Status
+from evaluator.records import Baseline, Decision, Floor, JobKind, Profile, Qualification, Result, Status
 
 BASELINE_COLUMNS = (
     Column(title="case", width=14, grows=True),
@@ -25,6 +25,14 @@ FLOOR_COLUMNS = (
     Column(title="slot bias", width=9, right=True, rank=1),
     Column(title="pairs", width=5, right=True, rank=2),
 )
+OPERATION_COLUMNS = (
+    Column(title="operation", width=24, grows=True),
+    Column(title="where", width=6),
+    Column(title="calls", width=7, right=True, rank=1),
+    Column(title="own time", width=10, right=True),
+    Column(title="share", width=7, right=True),
+)
+OPERATIONS_SHOWN = 12
 CONTROL_COLUMNS = (
     Column(title="", width=8),
     Column(title="control", width=18, grows=True),
@@ -67,6 +75,8 @@ def _body(result: Result, *, width: int) -> list[Line]:
         return _baseline(result.baseline, result.message, width=width)
     if result.floor is not None:
         return _floor(result.floor, width=width)
+    if result.profiled is not None:
+        return _profile(result.profiled, width=width)
     if result.qualification is not None:
         return _qualification(result.qualification, width=width)
     return evaluation.report(result, width=width)
@@ -101,6 +111,34 @@ def _floor(report: Floor, *, width: int) -> list[Line]:
         for c in report.cases
     ]
     return [header(FLOOR_COLUMNS, width=width), *rows, pair("geometric mean", numbers.share(report.floor))]
+
+
+def _profile(report: Profile, *, width: int) -> list[Line]:
+    rows: list[Line] = []
+    for case in report.cases:
+        whole = max(case.plain_us, sum(o.us for o in case.operations if o.where == "host"))
+        rows.append(line((f"case {case.case}", "strong"), f"  {numbers.duration_us(case.plain_us)} a call without the profiler"))
+        if case.gap_us is not None:
+            rows.append(line(f"the device was idle {case.gaps} times between kernels, for {numbers.duration_us(case.gap_us)} (median)"))
+        rows.append(header(OPERATION_COLUMNS, width=width))
+        for o in case.operations[:OPERATIONS_SHOWN]:
+            cells = [Span(o.name), Span(o.where), Span(f"{o.calls:g}"), Span(numbers.duration_us(o.us)), Span(numbers.share(o.us / whole))]
+            rows.append(row_of(cells, OPERATION_COLUMNS, width=width))
+        outside = case.plain_us - sum(o.us for o in case.operations if o.where == "host")
+        if outside > 0:
+            cells = [
+                Span("outside torch's operations"),
+                Span("host"),
+                Span(""),
+                Span(numbers.duration_us(outside)),
+                Span(numbers.share(outside / whole)),
+            ]
+            rows.append(row_of(cells, OPERATION_COLUMNS, width=width))
+        rest = len(case.operations) - OPERATIONS_SHOWN
+        rows += [line((f"and {rest} shorter ones (--json has them)", "muted"))] if rest > 0 else []
+        rows.append(BLANK)
+    words = f"told by the candidate's own process over {report.calls} calls: help for its author, nothing that counts"
+    return [*rows, line((words, "muted"))]
 
 
 def _qualification(report: Qualification, *, width: int) -> list[Line]:

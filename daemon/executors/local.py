@@ -32,6 +32,8 @@ PACKAGES = Path(__file__).resolve().parent.parent.parent
 
 WALL_LIMITS_S: Mapping[JobKind, float] = {
     JobKind.CHECK: 900,
+    JobKind.BENCH: 1800,
+    JobKind.PROFILE: 900,
     JobKind.EVALUATE: 1800,
     JobKind.AB: 3600,
     JobKind.FLOOR: 3600,

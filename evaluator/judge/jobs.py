@@ -23,6 +23,7 @@ from evaluator.judge.check import check
 from evaluator.judge.claim import naive_claim
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.outcome import Infrastructure, Refusal
+from evaluator.judge.profiling import profile
 from evaluator.judge.robustness import robustness
 from evaluator.judge.runner import LOG_LIMIT
 from evaluator.judge.sense import require_sense
@@ -40,6 +41,8 @@ Report = Callable[[Progress], None]
 MESSAGE_LIMIT = 2000
 WAITING = 4
 """Builds beyond one a core: several controls wait for one shared library."""
+BENCH = {"seeds": 1, "trials": 20}
+"""What a bench takes where the job says nothing else."""
 QUICK_TRIALS = 20
 """Trials a side of each control in a quick qualification, on one case of the problem."""
 
@@ -110,6 +113,16 @@ def _evaluate(setting: Setting, base: Result) -> Result:
 
 def _check(setting: Setting, base: Result) -> Result:
     return replace(base, evaluation=check(setting))
+
+
+def _bench(setting: Setting, base: Result) -> Result:
+    setting.job = replace(setting.job, options={**BENCH, **setting.job.options})
+    report = evaluate(setting)
+    return replace(base, evaluation=replace(report, flags=(*report.flags, "bench only: few trials, and nothing is decided by them")))
+
+
+def _profile(setting: Setting, base: Result) -> Result:
+    return replace(base, profiled=profile(setting))
 
 
 def _ab(setting: Setting, base: Result) -> Result:
@@ -211,6 +224,8 @@ class Controls:
 KINDS: dict[JobKind, Callable[[Setting, Result], Result]] = {
     JobKind.EVALUATE: _evaluate,
     JobKind.CHECK: _check,
+    JobKind.BENCH: _bench,
+    JobKind.PROFILE: _profile,
     JobKind.AB: _ab,
     JobKind.FLOOR: _floor,
     JobKind.BASELINE: _baseline,

@@ -7,7 +7,11 @@ Not for: believing what a reply says; it may refuse a candidate, nothing rests o
 
 from __future__ import annotations
 
+import math
+import statistics
 from typing import Any
+
+from evaluator.records import ProfileCase, ProfiledOperation
 
 MOST = 4096
 """Entries read of any list."""
@@ -58,6 +62,28 @@ def pieces(answer: dict[str, Any], address: int, nbytes: int, descriptors: int) 
     return found
 
 
+def profile(answer: dict[str, Any], case: str) -> ProfileCase:
+    """What a profiled candidate spent its time on."""
+    value = answer.get("operations")
+    if not isinstance(value, list) or not all(isinstance(item, dict) and item.get("where") in ("host", "device") for item in value):
+        raise BadReply("the reply names no operations")
+    operations = [
+        ProfiledOperation(
+            name=str(item.get("name"))[:WORD], where=str(item["where"]), calls=_quantity(item.get("calls")), us=_quantity(item.get("us"))
+        )
+        for item in value[:MOST]
+    ]
+    idle = answer.get("gaps_us")
+    gaps = [_quantity(item) for item in idle[:MOST]] if isinstance(idle, list) else []
+    return ProfileCase(
+        case=case,
+        plain_us=_quantity(answer.get("plain_us")),
+        operations=tuple(operations),
+        gaps=len(gaps),
+        gap_us=statistics.median(gaps) if gaps else None,
+    )
+
+
 def number(answer: dict[str, Any], name: str) -> int:
     """One number."""
     value = answer.get(name)
@@ -73,6 +99,12 @@ def _part(piece: Any, name: str) -> int:
         raise BadReply(f"a piece of memory has no `{name}`")
     assert isinstance(value, int)
     return value
+
+
+def _quantity(value: Any) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value) or value < 0:
+        raise BadReply("the reply holds no quantity where one belongs")
+    return float(value)
 
 
 def _is_count(value: Any) -> bool:

@@ -23,7 +23,7 @@ from evaluator.protocol.clock import Call, CallDied, CallTimeout
 from evaluator.protocol.freeze import NotStopping, Stirred
 from evaluator.protocol.mailbox import BadAnswer, EarlyEcho, OutputPlace
 from evaluator.protocol.memory import Snapshot, Unreadable
-from evaluator.records import Status
+from evaluator.records import ProfileCase, Status
 from evaluator.runner import layout
 
 LOG_LIMIT = 16_000
@@ -169,6 +169,11 @@ class Runner:
         """How often its own kernels ran, as that process says."""
         answer = self._ask("honesty")
         return self._read(lambda: replies.counts(answer, "kernels"))
+
+    def profiled(self, case: str, *, slot: int, calls: int) -> ProfileCase:
+        """What its calls on that slot spend their time on, as that process says."""
+        answer = self._ask("profile", slot=slot, calls=calls)
+        return self._read(lambda: replies.profile(answer, case))
 
     def leave(self) -> None:
         """Leave the mailbox loop."""

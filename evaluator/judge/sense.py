@@ -17,7 +17,7 @@ from evaluator.gate import check_source, imports_module
 from evaluator.records import Job, JobKind, Source
 from problems.model import Problem
 
-NEED_CANDIDATE = frozenset({JobKind.CHECK, JobKind.EVALUATE, JobKind.AB, JobKind.ROBUSTNESS})
+NEED_CANDIDATE = frozenset({JobKind.CHECK, JobKind.BENCH, JobKind.EVALUATE, JobKind.AB, JobKind.ROBUSTNESS, JobKind.PROFILE})
 TIMED_PAIRS = frozenset({JobKind.AB, JobKind.FLOOR})
 
 
@@ -99,6 +99,7 @@ OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "seeds": _COUNT,
     "trials": _COUNT,
     "pairs": _COUNT,
+    "calls": _COUNT,
     "timeout_s": (_seconds, "a number of seconds above 0"),
     "quick": _FLAG,
     "naive": _FLAG,

@@ -32,6 +32,8 @@ class JobKind(enum.StrEnum):
 
     CHECK = "check"
     """Build and correctness on seeds of its own; no protected figure."""
+    BENCH = "bench"
+    """`evaluate` in short, for whoever writes the candidate: few trials, and no figure that anything is decided by."""
     EVALUATE = "evaluate"
     """All seven steps: integrity, gate, build, references, correctness, timing, verdict."""
     AB = "ab"
@@ -42,6 +44,8 @@ class JobKind(enum.StrEnum):
     """Eager and torch.compile times of the reference."""
     ROBUSTNESS = "robustness"
     """Correctness beyond the benchmark's own inputs; never times anything."""
+    PROFILE = "profile"
+    """What the candidate spends its time on, as its own process tells it: help for its author, never evidence."""
     QUALIFY = "qualify"
     """Runs the controls against the evaluator itself."""
 
@@ -75,7 +79,7 @@ class Job:
     cases: tuple[str, ...] | None = None
     """Case names to run; None means every benchmark case of the device."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Per kind: `seeds`, `trials`, `pairs`, `timeout_s`, `quick`, `naive`, `floor`; the judge names unknown ones."""
+    """Per kind: `seeds`, `trials`, `pairs`, `calls`, `timeout_s`, `quick`, `naive`, `floor`; the judge names unknown ones."""
     v: int = FORMAT_VERSION
 
 

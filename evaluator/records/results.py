@@ -241,6 +241,41 @@ class Robustness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledOperation:
+    """One operation or kernel; figures per call of the candidate."""
+
+    name: str
+    where: str
+    """`host` or `device`."""
+    calls: float
+    us: float
+    """Its own time, without what it called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileCase:
+    """Where one case's time goes."""
+
+    case: str
+    plain_us: float
+    """Median time of a call without the profiler, on the process's own clock."""
+    operations: tuple[ProfiledOperation, ...]
+    """The longest first."""
+    gaps: int
+    """How often the device was idle between two of its kernels, over all calls; 0 where the device is the processor."""
+    gap_us: float | None
+    """Median of those idle times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Report of one profile job: told by the candidate's own process, so help for its author and never evidence."""
+
+    calls: int
+    cases: tuple[ProfileCase, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControlOutcome:
     """One qualification control."""
 
@@ -289,6 +324,7 @@ class Result:
     floor: Floor | None = None
     baseline: Baseline | None = None
     robustness: Robustness | None = None
+    profiled: Profile | None = None
     qualification: Qualification | None = None
     fingerprint: dict[str, Any] = field(default_factory=dict)
     """`{"sha256": ..., "torch": ..., "compiler": ..., ...}`."""

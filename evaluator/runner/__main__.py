@@ -80,6 +80,13 @@ class Session:
         serve(self._inside, self._mailbox, self._subject.forward, self._slots, declared=request["outputs"])
         return {}
 
+    def profile(self, request: dict[str, Any], _: list[int]) -> dict[str, Any]:
+        """What the subject's calls on one slot spend their time on."""
+        from evaluator.runner.profiling import profiled  # for this operation alone
+
+        inputs = self._slots[request["slot"]]
+        return profiled(self._subject.forward, inputs, calls=request["calls"], synchronise=self._inside.synchronise)
+
     def honesty(self, _: dict[str, Any], __: list[int]) -> dict[str, Any]:
         """What the candidate left changed, and which of its own kernels ran."""
         return {"changes": self._watch.changes(), "kernels": extension.call_counts()}

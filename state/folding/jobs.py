@@ -13,7 +13,14 @@ from state.folding.alerts import add_alert, experiment_for
 from state.model import Experiment, InFlight, Outcome, RunState
 from state.outcome import FinishedSummary, ResultSummary, outcome_of
 
-STAGE_OF = {"check": "building", "evaluate": "measuring", "ab": "measuring", "robustness": "measuring"}
+STAGE_OF = {
+    "check": "building",
+    "bench": "measuring",
+    "profile": "measuring",
+    "evaluate": "measuring",
+    "ab": "measuring",
+    "robustness": "measuring",
+}
 """Where a job of this kind puts an experiment that is not yet reported."""
 
 EARLY_STAGES = ("open", "building", "measuring")

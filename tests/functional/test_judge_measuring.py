@@ -47,6 +47,14 @@ def test_an_honest_kernel_is_measured_on_every_case(honest):
     assert honest.problem == "builtin:scan"
 
 
+def test_a_bench_is_short_and_says_that_nothing_is_decided_by_it(judge):
+    result = judge("bench", scan_model(), cases=("short",))
+    assert result.status is Status.OK, (result.message, result.log)
+    assert [(c.case, c.seeds) for c in result.evaluation.checks] == [("short", 1)]
+    assert 20 <= result.evaluation.timings[0].trials < 60
+    assert result.evaluation.flags[-1] == "bench only: few trials, and nothing is decided by them"
+
+
 def test_every_reported_figure_comes_again_from_the_kept_trials(honest):
     report = honest.evaluation
     cases = []

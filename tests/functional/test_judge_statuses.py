@@ -201,3 +201,23 @@ def test_one_failing_part_fails_and_is_named(judge, tmp_path):
     assert result.status is Status.INCORRECT
     assert [p.name for p in result.robustness.parts if not p.passed] == ["sizes"]
     assert result.message.startswith("sizes: incorrect: case tiny, seed 1 of 2")
+
+
+def test_a_profile_says_where_the_time_goes(judge):
+    result = judge("profile", model("return ext.scaled(x, self.shift) + torch.mm(x, x.t()).sum() * 0"), calls=4)
+    assert (result.status, result.evaluation) == (Status.OK, None), result.log
+    report = result.profiled
+    assert report.calls == 4
+    assert [case.case for case in report.cases] == ["default"]
+    operations = {operation.name: operation for operation in report.cases[0].operations}
+    assert operations["aten::mm"].calls == 1
+    assert {operation.where for operation in operations.values()} == {"host"}
+    assert operations["aten::mm"].us > 0
+    assert (report.cases[0].gaps, report.cases[0].gap_us) == (0, None)
+
+
+def test_a_wrong_candidate_is_profiled_as_well_and_a_crash_is_its_own(judge):
+    assert judge("profile", model("return ext.scaled(x, self.shift) + 1"), calls=1).status is Status.OK
+    crashed = judge("profile", model("ext.crash(x); return x"), calls=1)
+    assert crashed.status is Status.RUNTIME_ERROR
+    assert "SIGSEGV" in crashed.message

@@ -35,6 +35,22 @@ def test_exit_codes_follow_the_verdict(result: r.Result, code: int) -> None:
     assert verdicts.exit_code(result) == code
 
 
+def test_a_profile_shows_what_lies_outside_torch_and_who_says_so() -> None:
+    operations = tuple(
+        r.ProfiledOperation(name=name, where="host", calls=calls, us=us)
+        for name, calls, us in (("aten::mm", 1.0, 60.0), ("aten::add", 2.5, 15.0))
+    )
+    case = r.ProfileCase(case="wide", plain_us=100.0, operations=operations, gaps=3, gap_us=2.5)
+    result = replace(OK, kind=r.JobKind.PROFILE, profiled=r.Profile(calls=4, cases=(case,)))
+    text = plain(verdicts.report(result, width=100))
+    rows = [line.split() for line in text.splitlines()]
+    assert ["aten::mm", "host", "1", "60.0", "µs", "60.00", "%"] in rows
+    assert ["aten::add", "host", "2.5", "15.0", "µs", "15.00", "%"] in rows
+    assert ["outside", "torch's", "operations", "host", "25.0", "µs", "25.00", "%"] in rows
+    assert "idle 3 times between kernels, for 2.50 µs (median)" in text
+    assert "told by the candidate's own process over 4 calls" in text
+
+
 def test_qualification_shows_what_each_control_got_and_what_naive_credits() -> None:
     control = r.ControlOutcome(
         control="clock_native", profile="open", gate=False, expected="tampered", got="ok", passed=False, naive_speedup=31.0

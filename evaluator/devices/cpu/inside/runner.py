@@ -36,6 +36,9 @@ class Inside:
 
         return [tuple(value(index * slot_bytes, item) for item in layout) for index in range(slots)]
 
+    def synchronise(self) -> None:
+        """Nothing: what a processor was told to do is done."""
+
     def touch(self) -> None:
         """Nothing: a processor that is woken up is there."""
 

@@ -47,6 +47,10 @@ class Inside:
 
         return [tuple(value(index * slot_bytes, item) for item in layout) for index in range(slots)]
 
+    def synchronise(self) -> None:
+        """Wait for what the device was told to do."""
+        torch.cuda.synchronize()
+
     def touch(self) -> None:
         """Switch the device to this process: the smallest kernel there is."""
         self._touch.zero_()
