@@ -13,13 +13,14 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from daemon import logs
-from daemon.errors import DaemonError
+from daemon.errors import BadRequest, DaemonError
 from daemon.executors.local import judge_command
 from daemon.lifecycle import Settings, serve
 from state.errors import StateError
@@ -43,25 +44,26 @@ def main(
     """Drive runs and answer on a Unix socket until told to end."""
     logs.configure()
     command = shlex.split(judge) if judge else judge_command()
-    settings = Settings(state_dir=state_dir(state), socket=socket, once=once, judge=command, spools=_spools(spool or []))
-    raise typer.Exit(run(settings))
+    raise typer.Exit(
+        run(lambda: Settings(state_dir=state_dir(state), socket=socket, once=once, judge=command, spools=read_spools(spool or [])))
+    )
 
 
-def _spools(words: list[str]) -> dict[str, Path]:
-    """`cuda:0=/mnt/spool` as a device and its directory."""
+def read_spools(words: Sequence[str]) -> dict[str, Path]:
+    """`cuda:0=/mnt/spool` as a device and its directory; BadRequest for other words."""
     found = {}
     for word in words:
         device, equals, directory = word.partition("=")
         if not (device and equals and directory):
-            raise typer.BadParameter(f"{word!r} is not DEVICE=DIRECTORY, e.g. cuda:0=/mnt/spool")
+            raise BadRequest(f"--spool {word!r} is not DEVICE=DIRECTORY", "for example --spool cuda:0=/mnt/spool")
         found[device] = Path(directory).expanduser().absolute()
     return found
 
 
-def run(settings: Settings) -> int:
+def run(settings: Callable[[], Settings]) -> int:
     """Live one daemon's life and return its exit code."""
     try:
-        asyncio.run(serve(settings))
+        asyncio.run(serve(settings()))
     except (DaemonError, StateError) as error:
         _say_failure(error.code, error.message, error.hint)
         return 3 if error.code == 1 else error.code

@@ -41,15 +41,30 @@ class Launched:
 
 
 def launch(
-    state_dir: Path, *, socket: Path | None = None, judge_command: str | None = None, once: bool = False, timeout_s: float = 60.0
+    state_dir: Path,
+    *,
+    socket: Path | None = None,
+    judge_command: str | None = None,
+    spools: Sequence[str] = (),
+    once: bool = False,
+    timeout_s: float = 60.0,
 ) -> Launched:
-    """Start a daemon on `state_dir` and wait until it is ready; DaemonError has its reason where it is not."""
+    """Start a daemon on `state_dir` and wait until it is ready; DaemonError has its reason where it is not.
+
+    `spools` are words DEVICE=DIRECTORY.
+    """
     state_dir = state_dir.absolute()
     command = [sys.executable, "-m", "daemon", "--state-dir", str(state_dir)]
     command += ["--socket", str(socket.absolute())] if socket else []
     command += ["--judge-command", judge_command] if judge_command else []
+    command += spool_options(spools)
     command += ["--once"] if once else []
     return spawn(command, log=Places(state_dir).log, timeout_s=timeout_s)
+
+
+def spool_options(words: Sequence[str]) -> list[str]:
+    """How a daemon is told of its spools."""
+    return [part for word in words for part in ("--spool", word)]
 
 
 def spawn(command: Sequence[str], *, log: Path, timeout_s: float) -> Launched:

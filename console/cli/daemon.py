@@ -30,12 +30,18 @@ def register(app: typer.Typer) -> None:
 def daemon(
     background: Annotated[bool, typer.Option("--background", help="Return when it is ready.")] = False,
     stop: Annotated[bool, typer.Option("--stop", help="Ask a running daemon to end; unfinished runs go on at its next start.")] = False,
+    spool: Annotated[
+        list[str] | None,
+        typer.Option("--spool", metavar="DEVICE=DIR", help="Send this device's jobs to the workers of a directory; may be repeated."),
+    ] = None,
     state_dir: StateDir = None,
     socket: Socket = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the daemon: in the foreground until Ctrl-C, or with --background."""
     place = place_of(state_dir, socket)
+    if stop and spool:
+        raise UsageFault("--stop takes no --spool", "leave it out")
     if background and stop:
         raise UsageFault("--background and --stop exclude each other", "choose one")
     if stop:
@@ -44,13 +50,16 @@ def daemon(
     elif background:
         from daemon.launch import launch
 
-        launched = launch(place.state_dir, socket=socket)
+        launched = launch(place.state_dir, socket=socket, spools=spool or ())
         words = line(f"daemon {launched.pid} is ready on {launched.socket}; log {launched.log}")
         output.answer([words], {"pid": launched.pid, "socket": str(launched.socket), "log": str(launched.log)}, as_json=as_json)
     else:
+        from daemon.launch import spool_options
+
         asyncio.run(_refuse_second(place))
         command = [sys.executable, "-m", "daemon", "--state-dir", str(place.state_dir)]
         command += ["--socket", str(place.socket)] if socket else []
+        command += spool_options(spool or ())
         os.chdir(PACKAGES)  # `-m` looks in the working directory first
         os.execv(sys.executable, command)
 

@@ -115,6 +115,8 @@ def test_every_command_explains_itself_and_takes_json(home: dict[str, str]) -> N
         (["problems", "show", "/no/such/file.py"], ["/no/such/file.py"]),
         (["replay", "/no/such/file"], ["/no/such/file"]),
         (["daemon", "--stop", "--background"], ["exclude each other"]),
+        (["daemon", "--background", "--spool", "cuda:0"], ["'cuda:0' is not DEVICE=DIRECTORY", "cuda:0=/mnt/spool"]),
+        (["daemon", "--stop", "--spool", "cpu=/mnt/spool"], ["--stop takes no --spool"]),
         (["demo", "--resume"], ["--state-dir"]),
         (["run", "builtin:scan", "--settings", "/no/such.toml"], ["/no/such.toml"]),
         (["run", "scan"], ["no problem 'scan'", "did you mean builtin:scan?"]),
