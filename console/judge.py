@@ -42,7 +42,7 @@ class JudgeFault(ConsoleError):
 
 def run_job(job: Job, *, report: Callable[[Progress], None]) -> Result:
     """Run one job and return its result; a KeyboardInterrupt kills the judge's group first."""
-    with tempfile.TemporaryDirectory(prefix="ratchet-job-") as directory:
+    with tempfile.TemporaryDirectory(prefix="ratchet-ask-") as directory:
         asked, answered = Path(directory) / "job.json", Path(directory) / "result.json"
         asked.write_text(dumps(job), encoding="utf-8")
         process = _start([*judge_command(), str(asked), "--result", str(answered)])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from evaluator.protocol.clock import Call
 from evaluator.protocol.overhead import Overhead
 from evaluator.protocol.quiet import Quiet, Unquiet, UnquietByCandidate
 from evaluator.records import Status
+from evaluator.runner import layout
 
 EMPTY_CALLS = 15
 CANARIES = 15
@@ -48,8 +49,9 @@ class CaseClock:
 
     def fresh(self) -> CaseClock:
         """The calibration alone, for another candidate of the same lease."""
-        overhead = Overhead(before=self.overhead.before, bare=self.overhead.bare, reach=self.overhead.reach)
-        return CaseClock(self.case, overhead=overhead, quiet=Quiet(calibration=self.quiet.calibration), before=self.before)
+        return CaseClock(
+            self.case, overhead=replace(self.overhead, interleaved=[]), quiet=Quiet(calibration=self.quiet.calibration), before=self.before
+        )
 
     def trial_us(self, calls: list[Call]) -> list[float]:
         """max(event, wall - overhead) of each call, and what of it came after the answer."""
@@ -80,15 +82,23 @@ def calibrate(bench: Bench, reference: Runner, case: str, *, trials: int) -> Cas
     """Time the constructed reference alone, the empty call and the canary. No candidate may exist yet."""
     clock = CaseClock(case)
     warm_up(bench, reference)
-    for _ in range(EMPTY_CALLS):
-        clock.overhead.before.append(bench.empty(reference).wall_us)
-        clock.overhead.bare.append(bench.bare_us(reference))
+    clock.overhead = measure_overhead(bench, reference)
     clock.quiet.calibration = [_canary(bench, reference) for _ in range(CANARIES)]
     bench.reading.reach_us.clear()
     bench.begin_turn(reference)
     clock.before = [bench.trial(reference) for _ in range(trials)]
     clock.overhead.reach = list(bench.reading.reach_us)
     return clock
+
+
+def measure_overhead(bench: Bench, reference: Runner) -> Overhead:
+    """What a call of the constructed reference costs beside its work."""
+    overhead = Overhead()
+    for _ in range(EMPTY_CALLS):
+        overhead.before.append(bench.empty(reference).wall_us)
+        overhead.bare.append(bench.bare_us(reference))
+        overhead.dispatch.append(bench.empty(reference, layout.DISPATCH).wall_us)
+    return overhead
 
 
 def calibrate_again(bench: Bench, clock: CaseClock, reference: Runner) -> None:

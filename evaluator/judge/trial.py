@@ -58,14 +58,14 @@ class Bench:
                 continue
         raise runner.wrong(f"its outputs lay in a new place at each of {AGAIN} calls")
 
-    def empty(self, runner: Runner) -> Call:
-        """Time one empty call under the same conditions (trusted runner only)."""
+    def empty(self, runner: Runner, operation: int = layout.EMPTY) -> Call:
+        """Time one call that does nothing under the same conditions (trusted runner only)."""
         self.write_inputs(runner, flush=True)
         self._give_turn(runner)
         if self.spins:
-            runner.call(layout.EMPTY)
+            runner.call(operation)
         self._touch(runner)
-        return runner.call(layout.EMPTY)
+        return runner.call(operation)
 
     def begin_turn(self, runner: Runner) -> None:
         """The turn of `runner` begins, in as many calls as follow: an uncounted one where it has to find its feet."""

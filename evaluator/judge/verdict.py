@@ -8,7 +8,7 @@ Not for: deciding a promotion.
 from __future__ import annotations
 
 from evaluator.judge.candidate import Prepared, prepare_champion, prepare_source
-from evaluator.judge.comparison import CasePairs, measure_alone, measure_pairs
+from evaluator.judge.comparison import CasePairs, measure, shares
 from evaluator.judge.runner import Runner
 from evaluator.judge.setting import Setting
 from evaluator.judge.trial import Bench
@@ -23,27 +23,32 @@ def compare(setting: Setting) -> Verdict:
     """Symmetric A/B of the job's candidate against its champion (None: the reference)."""
     job = setting.job
     assert job.candidate is not None
-    setting.spares().expect(3 if job.champion else 2)  # the reference, the champion where it is another one, the candidate
+    starts = len(shares(_pairs(setting)))
+    known = dict(job.options.get("floor") or {})
+    sides = 2 if known else 4  # candidate and champion, and both sides of an A/A
+    setting.spares().expect(1 + sides * starts)
     setting.start_trusted()
     setting.reference()
     prepared = prepare_source(setting, job.candidate)
-    champion_build = prepare_champion(setting)
+    champion = prepare_champion(setting)
     bench = setting.bench()
-    known = dict(job.options.get("floor") or {})
-    floor = None if known else measure_floor(setting, bench, champion_build)
+    floor = None if known else measure_floor(setting, bench, champion)
     cases_floor = {c.case: c.floor for c in floor.cases} if floor else dict(known.get("cases", {}))
     overall_floor = floor.floor if floor else float(known["geomean"])
-    reference = setting.reference()
-    champion = _champion_runner(setting, champion_build, "champion") or reference
-    alone = measure_alone(setting, bench, champion, trials=2 * _pairs(setting))
-    candidate = setting.candidate_runner(prepared.build, prepared.source, name="candidate")
-    measured = measure_pairs(setting, bench, candidate=candidate, champion=champion, reference=reference, pairs=_pairs(setting))
-    candidate.close()
-    again = measure_alone(setting, bench, champion, trials=2 * _pairs(setting))
+    measured = measure(
+        setting,
+        bench,
+        candidate=lambda: setting.candidate_runner(prepared.build, prepared.source, name="candidate"),
+        champion=lambda: _champion_runner(setting, champion, "champion"),
+        reference=setting.reference(),
+        pairs=_pairs(setting),
+        alone=True,
+    )
     seed = blocks.seed()
     events = geomean_pairs([m.by_events() for m in measured], seed=seed)
     wall = geomean_pairs([m.by_wall() for m in measured], seed=seed)
-    slowed = geomean([min(m.slowed(alone[m.case]), m.slowed(again[m.case])) for m in measured])
+    slowed = geomean([m.slowed() for m in measured])
+    slack = geomean([m.slack() for m in measured])
     decision, reason = decide(
         rho=events.rho,
         rho_ci=events.rho_ci,
@@ -51,6 +56,7 @@ def compare(setting: Setting) -> Verdict:
         rho_wall_ci=wall.rho_ci,
         floor=overall_floor,
         slowed=slowed,
+        slack=slack,
     )
     return Verdict(
         decision=decision,
@@ -65,12 +71,13 @@ def compare(setting: Setting) -> Verdict:
         candidate_sha256=job.candidate.sha256,
         outputs_verified=bench.verified,
         slowed=slowed,
+        slack=slack,
     )
 
 
 def floor(setting: Setting) -> Floor:
     """A/A of the job's champion (None: the reference) in two processes."""
-    setting.spares().expect(3)
+    setting.spares().expect(1 + 2 * len(shares(_pairs(setting))))
     setting.start_trusted()
     setting.reference()
     champion = prepare_champion(setting)
@@ -79,12 +86,15 @@ def floor(setting: Setting) -> Floor:
 
 def measure_floor(setting: Setting, bench: Bench, champion: Prepared | None) -> Floor:
     """The floor per case and of the geometric mean."""
-    reference = setting.reference()
-    one = _champion_runner(setting, champion, "one") or setting.reference_runner(name="one")
-    two = _champion_runner(setting, champion, "two") or setting.reference_runner(name="two")
-    measured = measure_pairs(setting, bench, candidate=one, champion=two, reference=reference, pairs=_pairs(setting))
-    for runner in (one, two):
-        runner.close()
+    measured = measure(
+        setting,
+        bench,
+        candidate=lambda: _champion_runner(setting, champion, "one"),
+        champion=lambda: _champion_runner(setting, champion, "two"),
+        reference=setting.reference(),
+        pairs=_pairs(setting),
+        alone=False,
+    )
     seed = blocks.seed()
     overall = geomean_pairs([m.by_events() for m in measured], seed=seed)
     job = setting.job
@@ -111,8 +121,10 @@ def case_ratio(pairs: CasePairs, *, floor: float, seed: int) -> CaseRatio:
         pairs=events.pairs,
         forward=tuple(ratios.forward),
         backward=tuple(ratios.backward),
+        starts=tuple(ratios.starts),
         champion_us=champion_us,
         candidate_us=candidate_us,
+        slack_us=pairs.overhead.slack_us(),
     )
 
 
@@ -131,9 +143,9 @@ def _floor_case(pairs: CasePairs, seed: int) -> FloorCase:
     )
 
 
-def _champion_runner(setting: Setting, champion: Prepared | None, name: str) -> Runner | None:
+def _champion_runner(setting: Setting, champion: Prepared | None, name: str) -> Runner:
     if champion is None:
-        return None
+        return setting.reference_runner(name=name)
     return setting.candidate_runner(champion.build, champion.source, name=name, charged=False)
 
 

@@ -1,6 +1,7 @@
 """A directory for one job, removed with it; those that a killed judge left behind are swept.
 
-Each is held by a lock that falls with its judge, however that ends: what can be locked belongs to nobody.
+Each is held by a lock that falls with its judge, however that ends, and carries a mark that is only made under
+the lock: what is marked and can be locked belongs to nobody. What carries no mark is never touched.
 Not for: anything that outlives a job (builds are in the cache).
 """
 
@@ -10,14 +11,12 @@ import fcntl
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 PREFIX = "ratchet-job-"
-YOUNG_S = 60.0
-"""Between its making and its lock a directory looks abandoned; none is for so long."""
+MARK = ".judge"
 
 
 @contextmanager
@@ -26,6 +25,7 @@ def workplace() -> Iterator[Path]:
     _sweep(Path(tempfile.gettempdir()))
     directory = Path(tempfile.mkdtemp(prefix=PREFIX))
     lock = _lock(directory)
+    (directory / MARK).touch()
     try:
         yield directory
     finally:
@@ -36,16 +36,17 @@ def workplace() -> Iterator[Path]:
 
 def _sweep(parent: Path) -> None:
     for directory in parent.glob(f"{PREFIX}*"):
-        try:
-            status = directory.lstat()
-        except OSError:
-            continue
-        if status.st_uid != os.getuid() or time.time() - status.st_ctime < YOUNG_S:
-            continue
-        lock = _lock(directory)
+        lock = _lock(directory) if _is_marked(directory) else None
         if lock is not None:
             shutil.rmtree(directory, ignore_errors=True)
             os.close(lock)
+
+
+def _is_marked(directory: Path) -> bool:
+    try:
+        return directory.lstat().st_uid == os.getuid() and (directory / MARK).lstat().st_uid == os.getuid()
+    except OSError:
+        return False
 
 
 def _lock(directory: Path) -> int | None:

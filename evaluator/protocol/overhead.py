@@ -2,8 +2,9 @@
 
 `overhead` is a low quantile of the same request with an empty `forward`; the smaller of the figure
 from before any candidate exists and the interleaved one is used, so a candidate that makes the
-machine slow cannot enlarge what is subtracted from it. `slack` bounds what native code could save
-of it: all but a bare wake-and-stop of a process.
+machine slow cannot enlarge what is subtracted from it. `slack` bounds what native code in a runner could
+save without computing any faster: all that a call costs which does nothing (the loop, a module's dispatch)
+but a bare wake-and-stop of a process.
 Not for: deciding whether two clocks agree (`evaluator.statistics`).
 """
 
@@ -27,6 +28,8 @@ class Overhead:
     interleaved: list[float] = field(default_factory=list)
     bare: list[float] = field(default_factory=list)
     """The shortest request there is, before any candidate exists."""
+    dispatch: list[float] = field(default_factory=list)
+    """The same request with a module that does nothing in the place of `forward`, before any candidate exists."""
     reach: list[float] = field(default_factory=list)
     """What it took to get at an output after the answer; empty where the runner stands still by then."""
 
@@ -35,6 +38,7 @@ class Overhead:
         return overhead(self.before, self.interleaved or self.before)
 
     def slack_us(self) -> float:
-        """What a native echo could save of the overhead, and what could be finished unseen after it: a constant per call."""
-        saved = max(0.0, self.overhead_us() - (low_quantile(self.bare) if self.bare else 0.0))
+        """What a runner could save by answering natively, and what it could finish unseen afterwards: a constant per call."""
+        nothing = max(self.overhead_us(), float(np.median(self.dispatch)) if self.dispatch else 0.0)
+        saved = max(0.0, nothing - (low_quantile(self.bare) if self.bare else 0.0))
         return saved + (float(np.quantile(self.reach, REACH)) if self.reach else 0.0)

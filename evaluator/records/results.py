@@ -103,7 +103,7 @@ class Evaluation:
 
     correct: bool
     fast1: bool
-    """Correct and the lower end of the speed-up's interval >= 1 on the geometric mean."""
+    """Correct, and both the lower end of the speed-up's interval and `speedup_bound` >= 1 on the geometric mean."""
     fast1_raw: bool
     """Correct and the point estimate >= 1."""
     speedup: float | None
@@ -111,7 +111,7 @@ class Evaluation:
     speedup_ci: Interval | None
     speedup_bound: float | None
     score: float
-    """Speed-up if correct, else 0, capped at 10."""
+    """Speed-up if correct, else 0, capped at 10; where the slack could explain the gain, what remains without it."""
     checks: tuple[CaseCheck, ...] = ()
     timings: tuple[CaseTiming, ...] = ()
     flags: tuple[str, ...] = ()
@@ -142,8 +142,12 @@ class CaseRatio:
     forward: tuple[float, ...] = ()
     """r of every forward pair (candidate first), by events."""
     backward: tuple[float, ...] = ()
+    starts: tuple[int, ...] = ()
+    """Which start of the two processes each pair belongs to."""
     champion_us: float | None = None
     candidate_us: float | None = None
+    slack_us: float = 0.0
+    """What a runner could save a call without computing any faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +170,8 @@ class Verdict:
     candidate_sha256: str
     outputs_verified: int
     """How many of the timed outputs were compared with the reference, all of them right."""
+    slack: float = 1.0
+    """By how much rho would rise if the candidate had won the whole slack of every call: geometric mean of 1 + slack_us / candidate_us."""
     slowed: float = 1.0
     """How many times as long the champion took beside the candidate as by itself, before or after."""
 

@@ -26,6 +26,7 @@ CANARY = 3
 LEAVE = 4
 TOUCH = 5
 BARE = 6
+DISPATCH = 7
 
 # Answer page, in words.
 ECHO = 0

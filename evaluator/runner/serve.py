@@ -78,6 +78,7 @@ class Loop(Protocol):
         answer: int,
         words: tuple[int, ...],
         forward: Callable[..., Any],
+        nothing: Callable[..., Any],
         slots: list[tuple[Any, ...]],
         others: Callable[[int], None],
         describe: Callable[[Any], None],
@@ -95,6 +96,7 @@ NATIVE_WORDS = (
     layout.EMPTY,
     layout.LEAVE,
     layout.BARE,
+    layout.DISPATCH,
     layout.ECHO,
     layout.EVENT_NS,
     layout.CODE,
@@ -117,16 +119,26 @@ class Inside(Protocol):
         """A fixed piece of work."""
 
 
+class Nothing(torch.nn.Module):  # type: ignore[misc]  # torch is untyped here
+    """The least that a module with one operation of its own can be."""
+
+    def forward(self, *_: Any) -> torch.Tensor:
+        """One operation, on nothing."""
+        return torch.empty(0)
+
+
 def serve(inside: Inside, mailbox: Mailbox, forward: Callable[..., Any], slots: list[tuple[Any, ...]], *, declared: int | None) -> None:
     """Answer posts until LEAVE. `declared` is the number of outputs the problem declares (None: one tensor).
 
-    An empty call describes the last output again, so that it costs what a call costs beside `forward`.
+    An empty call describes the last output again, so that it costs what a call costs beside `forward`; DISPATCH
+    calls a module that does nothing in the place of `forward`.
     """
     if inside.loop is not None:
         with torch.no_grad():
             _serve_natively(inside, inside.loop, mailbox, forward, slots, declared)
         return
     answer = mailbox.answer
+    nothing = Nothing()
     keep: Any = None
     with torch.no_grad():
         while True:
@@ -136,10 +148,12 @@ def serve(inside: Inside, mailbox: Mailbox, forward: Callable[..., Any], slots: 
                 answer[layout.ECHO] = mailbox.last
                 return
             try:
-                if operation in (layout.CALL, layout.EMPTY):
+                if operation in (layout.CALL, layout.EMPTY, layout.DISPATCH):
                     begun = time.perf_counter_ns()
                     if operation == layout.CALL:
                         keep = forward(*slots[slot])
+                    elif operation == layout.DISPATCH:
+                        nothing(*slots[slot])
                     answer[layout.EVENT_NS] = time.perf_counter_ns() - begun
                     if keep is not None:
                         mailbox.describe(_checked(keep, declared))
@@ -158,6 +172,7 @@ def _serve_natively(
         *mailbox.addresses(),
         NATIVE_WORDS,
         forward,
+        Nothing(),
         slots,
         lambda operation: _other(inside, operation),
         lambda output: mailbox.describe(_checked(output, declared)),

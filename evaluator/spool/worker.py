@@ -15,7 +15,6 @@ import queue
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +24,7 @@ from typing import IO
 
 from evaluator.errors import EnvironmentFault
 from evaluator.jobfile import read_result
+from evaluator.judge.workplace import workplace
 from evaluator.records import Result, Status, dumps, read_progress_line
 from evaluator.spool.places import Claim, Lost, Spool, member
 
@@ -77,9 +77,9 @@ class Worker:
     def _answer(self, claim: Claim) -> bool:
         self.say(f"{claim.job.kind.value} {claim.job.id}")
         begun = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="ratchet-spool-") as work:
+        with workplace() as work:
             try:
-                result = self._judge(claim, Path(work))
+                result = self._judge(claim, work)
                 if result is None:
                     self.spool.give_back(claim)
                     return False

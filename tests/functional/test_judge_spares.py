@@ -1,7 +1,9 @@
 """Runners that are started ahead, with real sandboxes: stopped, on their cores, used once, and none left over."""
 
 import os
-import time
+import subprocess
+import sys
+import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -12,12 +14,13 @@ from evaluator.judge.outcome import Infrastructure
 from evaluator.judge.runner import Runner
 from evaluator.judge.setting import Setting
 from evaluator.judge.spares import Spare, Spares
-from evaluator.judge.workplace import PREFIX, YOUNG_S, workplace
+from evaluator.judge.workplace import MARK, PREFIX, workplace
 from evaluator.records import Job, JobKind
 from evaluator.sandbox.probe import require_sandbox
 from problems.registry import load
 
 pytestmark = pytest.mark.exclusive
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -102,22 +105,40 @@ def test_no_spare_is_started_where_none_is_expected(setting, tmp_path):
 
 
 def test_the_directory_of_a_killed_judge_is_swept_and_a_living_ones_is_not(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    now = time.time()
-    monkeypatch.setattr("evaluator.judge.workplace.time.time", lambda: now + 2 * YOUNG_S)
-    left = tmp_path / f"{PREFIX}left"
-    (left / "files").mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    killed = tmp_path / f"{PREFIX}killed"
+    killed.mkdir()
+    (killed / MARK).touch()
+    (killed / "candidate.py").touch()
     with workplace() as living:
-        assert not left.exists()
+        assert sorted(p.name for p in tmp_path.iterdir()) == [living.name]
         with workplace() as other:
-            assert living.is_dir()
-            assert other.is_dir()
+            assert {p.name for p in tmp_path.iterdir()} == {living.name, other.name}
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directory_that_was_just_made_is_not_taken_for_abandoned(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    young = tmp_path / f"{PREFIX}young"
-    young.mkdir()
+@pytest.mark.parametrize("name", [f"{PREFIX}of-somebody-else", "ratchet-ask-1"])
+def test_what_no_judge_made_is_never_swept_however_old(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    other = tmp_path / name
+    other.mkdir()
+    (other / "result.json").touch()
+    os.utime(other, (0, 0))
     with workplace():
-        assert young.is_dir()
+        pass
+    assert (other / "result.json").exists()
+
+
+def test_a_killed_process_leaves_what_the_next_judge_sweeps(tmp_path, monkeypatch):
+    program = f"""
+import os, tempfile
+tempfile.tempdir = {str(tmp_path)!r}
+from evaluator.judge.workplace import workplace
+with workplace():
+    os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT).returncode == -9
+    assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with workplace() as mine:
+        assert list(tmp_path.iterdir()) == [mine]

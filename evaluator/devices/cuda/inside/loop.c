@@ -5,11 +5,11 @@
  * look at whether the output is where and what it was the last time. Everything here runs in the candidate's
  * own process: nothing rests on it.
  *
- *     serve(request, answer, layout, forward, slots, others, describe, fail)
+ *     serve(request, answer, layout, forward, nothing, slots, others, describe, fail)
  *
  * request, answer: addresses of the two pages. layout: the words and codes of evaluator.runner.layout, in the
- * order of `enum`. forward(*slot) is called for CALL; others(operation) for what is neither CALL, EMPTY, BARE
- * nor LEAVE; describe(output) writes where an output lies and raises where it is none; fail() writes the error
+ * order of `enum`. forward(*slot) is called for CALL, nothing(*slot) in its place for DISPATCH; others(operation) for what is none of CALL, EMPTY,
+ * DISPATCH, BARE and LEAVE; describe(output) writes where an output lies and raises where it is none; fail() writes the error
  * that is being handled and returns the code. The interpreter's lock is held while spinning.
  */
 #define PY_SSIZE_T_CLEAN
@@ -23,7 +23,7 @@
 #define RELAX() __asm__ volatile("yield")
 #endif
 
-enum { NONCE, OPERATION, SLOT, CALL, EMPTY, LEAVE, BARE, ECHO, EVENT_NS, CODE, OK, FIRST_OUTPUT, WORDS };
+enum { NONCE, OPERATION, SLOT, CALL, EMPTY, LEAVE, BARE, DISPATCH, ECHO, EVENT_NS, CODE, OK, FIRST_OUTPUT, WORDS };
 
 typedef int (*create_fn)(void **, unsigned);
 typedef int (*record_fn)(void *, void *);
@@ -120,9 +120,9 @@ static int unchanged(Known *known, PyObject *output) {
 
 static PyObject *serve(PyObject *self, PyObject *arguments) {
   unsigned long long request_address, answer_address;
-  PyObject *layout, *forward, *slots, *others, *describe, *fail;
-  if (!PyArg_ParseTuple(arguments, "KKO!OO!OOO", &request_address, &answer_address, &PyTuple_Type, &layout, &forward, &PyList_Type,
-                        &slots, &others, &describe, &fail))
+  PyObject *layout, *forward, *nothing, *slots, *others, *describe, *fail;
+  if (!PyArg_ParseTuple(arguments, "KKO!OOO!OOO", &request_address, &answer_address, &PyTuple_Type, &layout, &forward, &nothing,
+                        &PyList_Type, &slots, &others, &describe, &fail))
     return NULL;
   uint64_t at[WORDS];
   if (PyTuple_GET_SIZE(layout) != WORDS) {
@@ -144,16 +144,19 @@ static PyObject *serve(PyObject *self, PyObject *arguments) {
     last = nonce;
     uint64_t operation = request[at[OPERATION]], code = at[OK];
     int broken = 0;
-    if (operation == at[CALL] || operation == at[EMPTY]) {
+    if (operation == at[CALL] || operation == at[EMPTY] || operation == at[DISPATCH]) {
       float elapsed_ms = 0;
       broken = failed(event_record(begin_event, NULL), "record");
-      if (!broken && operation == at[CALL]) {
+      if (!broken && operation != at[EMPTY]) {
         uint64_t slot = request[at[SLOT]];
         PyObject *inputs = slot < (uint64_t)PyList_GET_SIZE(slots) ? PyList_GET_ITEM(slots, (Py_ssize_t)slot) : NULL;
-        PyObject *fresh = inputs ? PyObject_CallObject(forward, inputs) : NULL;
+        PyObject *fresh = inputs ? PyObject_CallObject(operation == at[CALL] ? forward : nothing, inputs) : NULL;
         if (!inputs) PyErr_SetString(PyExc_IndexError, "no such slot");
-        if (fresh) Py_XSETREF(output, fresh);
         broken = fresh == NULL;
+        if (fresh && operation == at[CALL])
+          Py_XSETREF(output, fresh);
+        else
+          Py_XDECREF(fresh);
       }
       if (!broken) broken = failed(event_record(end_event, NULL), "record") || failed(synchronize(), "synchronize");
       if (!broken && output && !unchanged(&known, output)) {
