@@ -22,6 +22,7 @@ from evaluator.protocol.channel import Gone, Raised, Silent, Unasked
 from evaluator.protocol.clock import Call, CallDied, CallTimeout
 from evaluator.protocol.freeze import NotStopping, Stirred
 from evaluator.protocol.mailbox import BadAnswer, EarlyEcho, OutputPlace
+from evaluator.protocol.mappings import FileId, Mapping, file_id, is_mapped_once, is_own_memory, read_mappings
 from evaluator.protocol.memory import Snapshot, Unreadable
 from evaluator.records import ProfileCase, Status
 from evaluator.runner import layout
@@ -62,6 +63,9 @@ class Runner:
         self._compiled = compiled
         self._loading: dict[str, Any] = {}
         self._timeout_s = timeout_s
+        self._mapped: list[Mapping] | None = None
+        self._slots_file: FileId = (0, 0)
+        self._slot_bytes = 0
         self._addresses: list[list[int]] = []
         self._layout: list[dict[str, Any]] = []
         self._declared: int | None = None
@@ -102,16 +106,18 @@ class Runner:
         """Map the input slots."""
         try:
             answer = self._ask("inputs", descriptors=[pool.descriptor], slots=pool.slots, slot_bytes=pool.slot_bytes, layout=pool.layout)
+            self._slots_file = file_id(pool.descriptor)
         finally:
             os.close(pool.descriptor)
         self._addresses = self._read(lambda: replies.addresses(answer, "addresses", slots=pool.slots, inputs=len(pool.layout)))
-        self._layout = pool.layout
+        self._layout, self._slot_bytes = pool.layout, pool.slot_bytes
 
     def call(self, operation: int = layout.CALL, *, slot: int = 0, timeout_s: float | None = None) -> Call:
         """One timed call; enters the mailbox loop where needed."""
         deadline_s = timeout_s or self._timeout_s
         if not self._serving:
             self._enter()
+        self._mapped = None
         try:
             call = self._spare.clock.call(operation, slot=slot, timeout_s=deadline_s, alive=self._alive)
         except CallTimeout as error:
@@ -133,6 +139,9 @@ class Runner:
     def snapshot_outputs(self, snapshot: Snapshot) -> list[dict[str, Any]]:
         """Copy the last call's outputs out of the stopped runner."""
         places = self.places()
+        for index, place in enumerate(places):
+            if not is_own_memory(self._mappings(), place.address, place.nbytes):
+                raise self.wrong(f"output {index} does not lie in the process's own memory: return what torch allocated")
         try:
             offsets = snapshot.take(self._spare.memory, [(p.address, p.nbytes) for p in places])
         except Unreadable as error:
@@ -141,6 +150,7 @@ class Runner:
 
     def snapshot_inputs(self, snapshot: Snapshot, slot: int) -> list[int]:
         """Copy the runner's own view of one input slot; return where each tensor begins."""
+        self._require_one_mapping()
         ranges = [
             (address, item["elements"] * layout.ITEMSIZES[layout.DTYPES.index(item["dtype"])])
             for address, item in zip(self._addresses[slot], self._layout, strict=True)
@@ -150,6 +160,26 @@ class Runner:
             return snapshot.take(self._spare.memory, ranges)
         except Unreadable as error:
             raise self._failure(Status.TAMPERED, f"the inputs were unmapped: {error}") from error
+
+    def _require_one_mapping(self) -> None:
+        """The slots lie once in the process, where it said: otherwise it could show other ones than it uses."""
+        tensors = [
+            (row[column] - slot * self._slot_bytes - item["offset"])
+            for slot, row in enumerate(self._addresses)
+            for column, item in enumerate(self._layout)
+            if item["kind"] == "tensor" and item["elements"]
+        ]
+        if not tensors:
+            return
+        size = len(self._addresses) * self._slot_bytes
+        if len(set(tensors)) != 1 or not is_mapped_once(self._mappings(), self._slots_file, tensors[0], size):
+            raise self._failure(Status.TAMPERED, "the inputs are not mapped once, where the process says that they are")
+
+    def _mappings(self) -> list[Mapping]:
+        """The stopped process's mappings, read once between two times that it runs."""
+        if self._mapped is None:
+            self._mapped = read_mappings(self._spare.pid)
+        return self._mapped
 
     @property
     def declared(self) -> int | None:
@@ -281,6 +311,7 @@ class Runner:
             raise self._failure(Status.RUNTIME_ERROR, f"{error}: {self._ending()}") from error
 
     def _resume(self) -> None:
+        self._mapped = None
         try:
             self._spare.clock.wake()
         except Stirred as error:

@@ -51,6 +51,7 @@ class Spare:
         self.process = launch(profile, descriptors, binds)
         theirs.close()
         self.channel = Channel(ours)
+        self.pid: int
         self.clock: Clock
         self.memory: int
         self.settled = False
@@ -66,6 +67,7 @@ class Spare:
         try:
             inside = replies.number(self.channel.answer("start", timeout_s=START_TIMEOUT_S), "ready")
             pid = _host_pid(self.process, inside)
+            self.pid = pid
             self._freezer = Freezer(pid)
             self.clock = (Stopped if device.stands_still else Spinning)(self.mailbox, self._freezer)
             self.memory = open_memory(pid)
