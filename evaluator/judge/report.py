@@ -38,7 +38,7 @@ def evaluation(clocks: list[CaseClock], checks: list[CaseCheck], *, seed: int, r
         speedup=overall.value,
         speedup_ci=overall.interval,
         speedup_bound=bound,
-        score=min(SCORE_CAP, overall.value if bound >= 1.0 else bound),
+        score=min(SCORE_CAP, bound if overall.value >= 1.0 > bound else overall.value),
         checks=tuple(checks),
         timings=tuple(timings),
         flags=tuple(flags),

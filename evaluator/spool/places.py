@@ -12,6 +12,8 @@ import contextlib
 import hashlib
 import json
 import os
+import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,8 @@ from evaluator.records import Job, Progress, Result, dumps, progress_line
 FOLDERS = ("queue", "claimed", "results", "progress", "refused", "workers")
 AT = "@"
 """Between a job's name and its worker's in `claimed/`."""
+
+_NAME = re.compile(r"[0-9a-f]{40}")
 
 
 class Lost(Exception):
@@ -88,14 +92,18 @@ class Spool:
         for path in sorted((self.root / "queue").glob("*.json"), key=_age_key):
             mine = self.root / "claimed" / f"{path.stem}{AT}{worker}"
             try:
+                os.utime(path)  # before it is ours: a claim is never older than its worker's last beat
                 path.rename(mine)
-                os.utime(mine)
+                why = _unfit(mine)
+                if not why:
+                    return Claim(path.stem, mine, read_job(mine))
             except FileNotFoundError:
                 continue
-            try:
-                return Claim(path.stem, mine, read_job(mine))
             except EvaluatorError as error:
-                self._refuse(path.stem, mine, error.message)
+                if not mine.exists():
+                    continue
+                why = error.message
+            self._refuse(path.stem, mine, why)
         return None
 
     def beat(self, claim: Claim) -> None:
@@ -172,7 +180,8 @@ class Spool:
     def _refuse(self, name: str, path: Path, why: str) -> None:
         aside, reason = self._aside(name)
         _write(reason, why)
-        path.rename(aside)
+        with contextlib.suppress(FileNotFoundError):
+            path.rename(aside)
 
     def _aside(self, name: str) -> tuple[Path, Path]:
         return self.root / "refused" / f"{name}.json", self.root / "refused" / f"{name}.why"
@@ -206,3 +215,12 @@ def _modified(path: Path) -> float:
 
 def _age_key(path: Path) -> tuple[float, str]:
     return _modified(path), path.name
+
+
+def _unfit(path: Path) -> str:
+    """Why a file in the queue is none of ours, in words; empty where it may be one."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        return "it is not a regular file"
+    if not _NAME.fullmatch(path.name.partition(AT)[0]) or path.name.count(AT) != 1:
+        return "its name is not that of a job: 40 hexadecimal digits"
+    return ""

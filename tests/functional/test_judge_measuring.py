@@ -88,7 +88,9 @@ def test_an_ab_against_the_reference_keeps_what_it_decided_on(judge):
     assert verdict.rho == case.rho > 1.3
     assert case.candidate_us > case.champion_us > 0
     assert verdict.outputs_verified > 0
-    ratios = PairedRatios(forward=case.forward, backward=case.backward)
+    ratios = PairedRatios(forward=case.forward, backward=case.backward, starts=case.starts)
+    assert [case.starts.count(start) for start in range(4)] == [2, 2, 2, 2]
+    assert (case.slack_us > 0, verdict.slack) == (True, pytest.approx(1 + case.slack_us / case.candidate_us))
     assert pair_ratio(ratios, seed=0).rho == case.rho == geomean_pairs([ratios], seed=0).rho
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from daemon.executors.base import JudgeLost
 from daemon.executors.spool import SpoolExecutor
-from evaluator.errors import EnvironmentFault
+from evaluator.errors import EnvironmentFault, UsageError
 from evaluator.records import Job, JobKind, Progress, Result, Status
 from evaluator.spool import places
 from evaluator.spool.places import Lost, Spool, name_of
@@ -247,3 +247,39 @@ async def test_what_is_cut_or_of_another_job_is_lost_and_said(spool, judge):
     place.write_text('{"job": "b", "ki')
     with pytest.raises(JudgeLost, match="cannot be read"):
         await asked(spool, judge, job())
+
+
+@pytest.mark.parametrize("name", ["a@b.json", "job.json", f"{'0' * 39}g.json"])
+def test_a_file_of_another_name_is_put_aside(spool, name):
+    (spool.root / "queue" / name).write_text("{}")
+    assert spool.claim("one") is None
+    assert "its name is not that of a job" in (spool.root / "refused" / f"{name.removesuffix('.json')}.why").read_text()
+    assert list((spool.root / "claimed").iterdir()) == []
+
+
+def test_a_pipe_in_the_queue_holds_nobody_up(spool):
+    os.mkfifo(spool.root / "queue" / f"{'a' * 40}.json")
+    assert spool.claim("one") is None
+    assert spool.refusal("a" * 40) == "it is not a regular file"
+
+
+def test_a_claim_that_another_takes_back_at_once_is_left_to_it(spool, monkeypatch):
+    """Between the rename and the reading, a worker that looked before takes the old claim for dead."""
+    spool.put(job())
+
+    def taken_back(path):
+        path.rename(spool.root / "queue" / f"{path.name.partition('@')[0]}.json")
+        raise UsageError("no such file", "")
+
+    monkeypatch.setattr("evaluator.spool.places.read_job", taken_back)
+    assert spool.claim("one") is None
+    assert len(list((spool.root / "queue").iterdir())) == 1
+    assert list((spool.root / "refused").iterdir()) == []
+
+
+def test_a_claim_is_never_older_than_its_workers_last_beat(spool):
+    name = spool.put(job())
+    os.utime(spool.root / "queue" / f"{name}.json", (0, 0))
+    claim = spool.claim("one")
+    assert spool.now() - claim.path.stat().st_mtime < 60
+    assert spool.recover(60) == []

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator.judge.comparison import CasePairs
+from evaluator.judge.comparison import CasePairs, StartPairs, shares
 from evaluator.judge.outcome import Refusal
 from evaluator.judge.report import audit, case_timing, evaluation, raw_trials, read_trials
 from evaluator.judge.timing import CaseClock
@@ -106,7 +106,7 @@ def test_the_reported_figures_come_again_from_the_kept_trials():
     ("cand", "flags", "fast", "score"),
     [
         ([[2.0] * 3, [2.0] * 3], ("over 10x",), True, 10.0),
-        ([[99.0] * 3, [99.0] * 3], ("within slack",), True, 100 / 99),
+        ([[99.0] * 3, [99.0] * 3], ("within slack",), False, 100 / 104),
         ([[50.0] * 3, [50.0] * 3], (), True, 2.0),
         ([[200.0] * 3, [200.0] * 3], (), False, 0.5),
     ],
@@ -216,10 +216,9 @@ def test_a_clock_is_read_back_from_its_trials_and_gives_the_same_figures():
 
 def pairs(candidate, champion, *, slot_bias=1.0, count=6, overhead=OVERHEAD):
     """Identical pairs in which whatever runs first takes `slot_bias` times as long."""
-    made = CasePairs("one", overhead=Overhead(before=[overhead] * 5))
-    made.forward = [(call(candidate * slot_bias), call(champion))] * count
-    made.backward = [(call(candidate), call(champion * slot_bias))] * count
-    return made
+    forward = [(call(candidate * slot_bias), call(champion))] * count
+    backward = [(call(candidate), call(champion * slot_bias))] * count
+    return CasePairs("one", overhead=Overhead(before=[overhead] * 5), starts=[StartPairs(forward=forward, backward=backward)])
 
 
 def test_rho_is_free_of_slot_bias():
@@ -250,6 +249,38 @@ def test_swapping_the_sides_inverts_rho():
 
 def test_spread_is_the_champions():
     mixed = pairs(80.0, 100.0)
-    mixed.forward = [(call(80.0), call(90.0)), (call(80.0), call(110.0))]
-    mixed.backward = [(call(80.0), call(90.0)), (call(80.0), call(110.0))]
+    mixed.starts[0].forward = [(call(80.0), call(90.0)), (call(80.0), call(110.0))]
+    mixed.starts[0].backward = [(call(80.0), call(90.0)), (call(80.0), call(110.0))]
     assert mixed.spread() == pytest.approx(0.2)
+
+
+def test_the_slack_holds_the_loop_and_a_dispatch_beyond_a_bare_wake():
+    overhead = Overhead(before=[20.0] * 5, bare=[15.0] * 5, dispatch=[30.0, 32.0, 90.0], reach=[])
+    assert (overhead.overhead_us(), overhead.slack_us()) == (20.0, 17.0)
+    assert Overhead(before=[20.0] * 5, bare=[15.0] * 5, dispatch=[10.0] * 3).slack_us() == 5.0, "never less than what is subtracted"
+    assert Overhead(before=[20.0] * 5, bare=[25.0] * 5).slack_us() == 0.0
+
+
+def test_the_champion_is_slowed_by_the_mean_over_starts_of_the_better_of_before_and_after():
+    def start(beside, before, after):
+        return StartPairs(
+            forward=[(call(50.0), call(beside))], backward=[(call(50.0), call(beside))], before=[call(before)], after=[call(after)]
+        )
+
+    walls = [call(t).wall_us for t in (120.0, 100.0, 90.0, 110.0)]
+    case = CasePairs("one", starts=[start(120.0, 90.0, 100.0), start(120.0, 110.0, 90.0)])
+    assert case.slowed() == pytest.approx((walls[0] / walls[1] * walls[0] / walls[3]) ** 0.5)
+
+
+def test_the_slack_of_a_case_is_a_factor_on_the_candidates_time():
+    case = pairs(80.0, 100.0)
+    case.overhead.bare = [case.overhead.overhead_us() - 4.0] * 5
+    assert case.slack() == pytest.approx(1 + 4.0 / 80.0)
+    assert case_ratio(case, floor=0.02, seed=3).slack_us == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"), [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2]), (7, [3, 2, 2]), (8, [2] * 4), (20, [5] * 4), (30, [8, 8, 7, 7])]
+)
+def test_pairs_are_shared_among_starts_with_two_at_least(pairs, expected):
+    assert shares(pairs) == expected

@@ -97,7 +97,7 @@ def test_controls_share_their_native_builds():
         for node in ast.walk(ast.parse(control.text)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "load_inline":
                 calls.add(ast.dump(node))
-    assert len(calls) == 5  # kernels, tricks, forbidden, escapes, and the one that hides a token
+    assert len(calls) == 6  # kernels, tricks, answering, forbidden, escapes, and the one that hides a token
 
 
 def test_an_expectation_in_words():

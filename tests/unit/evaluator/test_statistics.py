@@ -170,3 +170,43 @@ def test_overhead_takes_the_smaller_low_quantile():
 def test_relative_iqr():
     assert statistics.relative_iqr([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(2 / 3)
     assert statistics.relative_iqr([7.0] * 5) == 0.0
+
+
+def started(rhos, pairs=5):
+    """Pairs without noise: each start of the two processes has a ratio of its own."""
+    values = [rho for rho in rhos for _ in range(pairs)]
+    starts = [start for start, _ in enumerate(rhos) for _ in range(pairs)]
+    return statistics.PairedRatios(forward=values, backward=[1 / v for v in values], starts=starts)
+
+
+def test_what_differs_between_starts_is_in_the_interval():
+    found = statistics.pair_ratio(started([0.9, 0.95, 1.0, 1.05]), seed=0)
+    logs = np.log([0.9, 0.95, 1.0, 1.05])
+    reach = 3.182446 * logs.std(ddof=1) / 2  # t(0.975, 3)
+    assert found.rho == pytest.approx(math.exp(logs.mean()))
+    assert found.rho_ci.low == pytest.approx(math.exp(logs.mean() - reach), rel=1e-6)
+    assert found.rho_ci.high == pytest.approx(math.exp(logs.mean() + reach), rel=1e-6)
+
+
+def test_starts_of_several_cases_are_taken_together():
+    """Opposite luck in two cases cancels in each start's geometric mean."""
+    found = statistics.geomean_pairs([started([0.9, 1.0, 1.1]), started([1 / 0.9, 1.0, 1 / 1.1])], seed=0)
+    assert found.rho == pytest.approx(1.0)
+    alone = statistics.geomean_pairs([started([0.9, 1.0, 1.1])], seed=0)
+    assert found.rho_ci.high - found.rho_ci.low < alone.rho_ci.high - alone.rho_ci.low
+
+
+def test_the_interval_over_starts_covers_a_null_of_unlucky_processes():
+    rng = np.random.default_rng(4)
+    inside = 0
+    for seed in range(200):
+        found = statistics.pair_ratio(started(np.exp(rng.normal(0, 0.05, 4)).tolist()), seed=seed, resamples=20)
+        inside += found.rho_ci.low <= 1.0 <= found.rho_ci.high
+    assert inside >= 182, "95 % within what 200 draws allow"
+
+
+def test_starts_must_fit_the_pairs_and_each_other():
+    with pytest.raises(ValueError, match="3 pairs of 2 starts"):
+        statistics.pair_ratio(statistics.PairedRatios(forward=[1.0] * 3, backward=[1.0] * 3, starts=[0, 1]), seed=0)
+    with pytest.raises(ValueError, match="equally often"):
+        statistics.geomean_pairs([started([1.0, 1.0]), started([1.0, 1.0, 1.0])], seed=0)

@@ -177,3 +177,36 @@ def test_unequal_shapes_are_refused():
         statistics.trial_times(event_us=[1.0, 1.0], wall_us=[2.0], overhead_us=0.0)
     with pytest.raises(ValueError, match="negative"):
         statistics.trial_times(event_us=[-1.0], wall_us=[2.0], overhead_us=0.0)
+
+
+@pytest.mark.parametrize(
+    ("slack", "slowed", "decision", "words"),
+    [
+        (1.0, 1.0, Decision.FASTER, "faster on both clocks"),
+        (1.02, 1.0, Decision.FASTER, "slack 2.00 %"),
+        (1.06, 1.0, Decision.UNRESOLVED, "within slack"),
+        (1.03, 1.05, Decision.UNRESOLVED, "within slack"),
+        (1.0, 1.12, Decision.UNRESOLVED, "what the champion lost"),
+    ],
+)
+def test_what_a_runner_could_save_without_computing_faster_is_no_gain(slack, slowed, decision, words):
+    interval = Interval(low=0.91, high=0.94)
+    found, reason = statistics.decide(
+        rho=0.92, rho_ci=interval, rho_wall=0.92, rho_wall_ci=interval, floor=0.01, slack=slack, slowed=slowed
+    )
+    assert found is decision
+    assert words in reason
+
+
+def test_the_wall_must_exclude_one_with_the_slack_as_well():
+    events, wall = Interval(low=0.80, high=0.90), Interval(low=0.82, high=0.98)
+    assert statistics.decide(rho=0.85, rho_ci=events, rho_wall=0.9, rho_wall_ci=wall, floor=0.01, slack=1.01)[0] is Decision.FASTER
+    found, reason = statistics.decide(rho=0.85, rho_ci=events, rho_wall=0.9, rho_wall_ci=wall, floor=0.01, slack=1.03)
+    assert (found, reason.split(":")[0]) == (Decision.UNRESOLVED, "within slack")
+
+
+def test_a_slack_never_makes_anything_slower_and_is_a_factor():
+    interval = Interval(low=1.2, high=1.3)
+    assert statistics.decide(rho=1.25, rho_ci=interval, rho_wall=1.25, rho_wall_ci=interval, floor=0.01, slack=1.5)[0] is Decision.SLOWER
+    with pytest.raises(ValueError, match="slack"):
+        statistics.decide(rho=1.25, rho_ci=interval, rho_wall=1.25, rho_wall_ci=interval, floor=0.01, slack=0.9)

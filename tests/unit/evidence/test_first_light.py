@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import statistics
 from pathlib import Path
 
 import pytest
@@ -84,11 +85,13 @@ def test_every_verdict_follows_from_its_pairs() -> None:
     assert verdicts
     for verdict in verdicts:
         for case in verdict.cases:
-            halves = sorted((math.log(f) - math.log(b)) / 2 for f, b in zip(case.forward, case.backward, strict=True))
-            middle = len(halves) // 2
-            median = halves[middle] if len(halves) % 2 else (halves[middle - 1] + halves[middle]) / 2
-            assert case.rho == pytest.approx(math.exp(median), rel=1e-9)
+            halves: dict[int, list[float]] = {}
+            for start, f, b in zip(case.starts, case.forward, case.backward, strict=True):
+                halves.setdefault(start, []).append((math.log(f) - math.log(b)) / 2)
+            assert len(halves) == 4
+            assert case.rho == pytest.approx(math.exp(statistics.mean(map(statistics.median, halves.values()))), rel=1e-9)
             assert case.pairs >= 20
+        assert verdict.slack == pytest.approx(geomean([1 + c.slack_us / (c.candidate_us or 0.0) for c in verdict.cases]))
         decision, reason = decide(
             rho=verdict.rho,
             rho_ci=verdict.rho_ci,
@@ -96,6 +99,7 @@ def test_every_verdict_follows_from_its_pairs() -> None:
             rho_wall_ci=verdict.rho_wall_ci,
             floor=verdict.floor,
             slowed=verdict.slowed,
+            slack=verdict.slack,
         )
         assert (decision, reason) == (verdict.decision, verdict.reason)
 
