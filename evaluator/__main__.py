@@ -34,6 +34,17 @@ from evaluator.spool.places import Spool
 from evaluator.spool.worker import LEASE_S, Worker
 from problems.errors import ProblemError
 
+KINDS = {
+    "check": "build one candidate and compare its outputs; nothing is timed",
+    "bench": "measure one candidate in short; nothing is decided by it",
+    "evaluate": "the protected measurement of one candidate",
+    "profile": "what one candidate spends its time on, as it tells itself",
+    "robustness": "one candidate on many seeds, other sizes and repeated calls",
+    "ab": "symmetric A/B of two candidates, or of one against the reference",
+    "floor": "what identical sources differ by on this device, now",
+    "baseline": "the reference itself, eager and compiled",
+    "qualify": "the controls against the evaluator itself",
+}
 CANDIDATE_KINDS = ("evaluate", "check", "bench", "profile", "robustness")
 REPORTS = ("evaluation", "verdict", "floor", "baseline", "robustness", "profiled", "qualification")
 
@@ -46,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(options.command(options))
     except (EvaluatorError, ProblemError) as error:
+        if getattr(options, "json", False):
+            print(json.dumps({"error": {"code": error.code, "message": error.message, "hint": error.hint}}, ensure_ascii=False))
         _complain(error.message, error.hint)
         return error.code
     except KeyboardInterrupt:
@@ -167,13 +180,13 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument("--once", action="store_true", help="end when the queue is empty")
     worker.set_defaults(command=run_worker)
     _cache_option(worker)
-    for kind in (*CANDIDATE_KINDS, "ab", "floor", "baseline", "qualify"):
-        _add_kind(commands, kind)
+    for kind, about in KINDS.items():
+        _add_kind(commands, kind, about)
     return parser
 
 
-def _add_kind(commands: Any, kind: str) -> None:
-    command = commands.add_parser(kind)
+def _add_kind(commands: Any, kind: str, about: str) -> None:
+    command = commands.add_parser(kind, help=about, description=about)
     command.set_defaults(command=run_by_hand, kind=kind)
     if kind != "qualify":
         command.add_argument("problem", help="a key (builtin:scan) or a path")

@@ -6,6 +6,7 @@ Invariant: an answer that does not come is infrastructure, never the candidate's
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -15,11 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from evaluator.devices.device import Device
+from evaluator.errors import UsageError
 from evaluator.judge.outcome import Infrastructure
 from evaluator.protocol.channel import Channel, ChannelError, Raised
 from evaluator.protocol.memory import Snapshot
 
 TIMEOUT_S = 300.0
+PROBLEMS_OWN = frozenset({"open", "case", "weights", "pool", "fitness"})
+"""Operations in which the problem's own code runs: its inputs, its model, its tolerance."""
+NO_FAULT_OF_A_PROBLEM = frozenset({"MemoryError", "OSError", "OutOfMemoryError"})
 OUR_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -179,6 +184,16 @@ class TrustedProcess:
         try:
             return question()
         except Raised as error:
+            if op in PROBLEMS_OWN and error.error not in NO_FAULT_OF_A_PROBLEM:
+                raise UsageError(f"the problem's own code failed: {_where(error.text)}", "correct the problem file") from error
             raise Infrastructure(f"the reference's side failed at `{op}`: {error}", log=error.text) from error
         except ChannelError as error:
             raise Infrastructure(f"the reference's side: {error}") from error
+
+
+def _where(text: str) -> str:
+    """The last line of a traceback, with the file and line that it came from."""
+    lines = text.strip().splitlines()
+    places = re.findall(r'File "([^"]+)", line (\d+)', text)
+    place = f"{Path(places[-1][0].strip("<>").split()[0]).name}, line {places[-1][1]}: " if places else ""
+    return f"{place}{lines[-1] if lines else 'no reason was given'}"
