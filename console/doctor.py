@@ -52,6 +52,7 @@ def examine(state_dir: Path, socket: Path) -> list[Finding]:
         namespaces,
         seccomp,
         cores,
+        builtin_problems,
         lambda: writable("state directory", state_dir, "choose another with --state-dir, or make it writable"),
         lambda: socket_place(socket),
         names,
@@ -136,13 +137,30 @@ def cores() -> Finding:
     return Finding(name="cores", ok=count >= 2, detail=str(count), mend="give this process two cores or more")
 
 
+def builtin_problems() -> Finding:
+    """Check that no built-in problem's file changed."""
+    from problems import manifest
+    from problems.errors import ProblemError
+
+    try:
+        manifest.verify()
+    except ProblemError as error:
+        return Finding(name="built-in problems", ok=False, detail=error.message, mend=error.hint)
+    return Finding(name="built-in problems", ok=True, detail="as in the manifest")
+
+
 def writable(name: str, path: Path, mend: str) -> Finding:
     """Check that a directory can be written, or that it can be made."""
     place = path
     while not place.exists() and place != place.parent:
         place = place.parent
+    why = "" if place == path else f" (to be made in {place})"
+    if not place.is_dir():
+        why = " is a file, not a directory" if place == path else f": {place} is a file, not a directory"
+    elif not os.access(place, os.W_OK | os.X_OK):
+        why = " cannot be written" if place == path else f": {place} cannot be written"
     ok = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
-    return Finding(name=name, ok=ok, detail=str(path) + ("" if place == path else f" (to be made in {place})"), mend=mend)
+    return Finding(name=name, ok=ok, detail=f"{path}{why}", mend=mend)
 
 
 def socket_place(socket: Path) -> Finding:

@@ -6,6 +6,7 @@ Not for: the screens (`console.app`); importing this module loads Textual.
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -15,11 +16,10 @@ from console.app.session import Session
 from console.app.welcome import Welcome
 from console.sources.journal import JournalSource
 from console.sources.live import LiveControl, LiveSource
-from console.views.doc import Line, line
-from daemon.client import Client
+from daemon.client import Client, NotReachable
 
 
-async def attach(socket: Path, *, named: str | None, mouse: bool) -> list[Line]:
+async def attach(socket: Path, *, named: str | None, mouse: bool) -> str:
     """Show a daemon's runs; `named` (an id or its beginning) is opened at once."""
     async with Client(socket) as client:
         run = await _named(client, named) if named is not None else None
@@ -27,7 +27,11 @@ async def attach(socket: Path, *, named: str | None, mouse: bool) -> list[Line]:
             await client.health()
         welcome = live_welcome(client, run)
         await show(welcome, manners=Manners(), mouse=mouse)
-    return [line("detached; the daemon goes on. Come back with: ratchet console", f" {run}" if run else "")]
+        try:
+            await client.health()
+        except NotReachable:
+            return f"left; no daemon answers on {socket} any more. Its runs go on when it is started again: ratchet daemon"
+    return f"detached; the daemon goes on. Come back with: ratchet console {run + ' ' if run else ''}--socket {shlex.quote(str(socket))}"
 
 
 async def show_journal(source: JournalSource, *, mouse: bool) -> None:

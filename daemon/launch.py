@@ -82,7 +82,7 @@ def spawn(command: Sequence[str], *, log: Path, timeout_s: float) -> Launched:
                 start_new_session=True,
             )
     except OSError as error:
-        raise StateUnusable(f"the daemon's log cannot be written: {log} ({error.strerror})", "choose another --state-dir") from error
+        raise StateUnusable(_why_unusable(log, error), "choose another --state-dir") from error
     said = _first_line(process, timeout_s=timeout_s)
     if said.get("ready") is True:
         _children.append(process)
@@ -90,6 +90,17 @@ def spawn(command: Sequence[str], *, log: Path, timeout_s: float) -> Launched:
     process.kill()
     process.wait()
     raise _failure(said, log)
+
+
+def _why_unusable(log: Path, error: OSError) -> str:
+    for place in (log.parent, *log.parent.parents):
+        if place.exists():
+            if not place.is_dir():
+                return f"{place} is a file, not a directory"
+            if not os.access(place, os.W_OK | os.X_OK):
+                return f"{place} cannot be written"
+            break
+    return f"the daemon's log cannot be written: {log} ({error.strerror})"
 
 
 def stop(pid: int, *, timeout_s: float = 40.0) -> bool:

@@ -16,7 +16,7 @@ from problems.errors import ProblemChanged, ProblemError
 
 PACKAGE = Path(__file__).resolve().parent
 FOLDERS = ("builtin", "compatibility", "data")
-_MEND = "reinstall, or after an intended change run `python -m problems.manifest --write`"
+_MEND = "restore it (`git checkout problems`, or reinstall); only where you meant the change: `python -m problems.manifest --write`"
 
 
 def manifest_path(package: Path = PACKAGE) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 from agents.clients.interface import ModelClient
 from agents.clients.replay import ReplayClient
 from agents.clients.scripted import ScriptedClient
-from agents.clients.session import load_session, session_path
+from agents.clients.session import Session, load_session, session_path
 from agents.errors import BadSession, UnknownClient
 
 AVAILABLE = ("scripted", "replay")
@@ -29,13 +29,24 @@ def open_client(settings: Mapping[str, Any]) -> ModelClient:
     table = settings.get("agents", settings)
     model = str(table.get("model") or "scripted")
     if model == "scripted":
-        return ScriptedClient(load_session(session_path(str(table.get("session") or "demo"))))
+        session = load_session(session_path(str(table.get("session") or "demo")))
+        _require_fit(session, settings)
+        return ScriptedClient(session)
     if model == "replay":
         return ReplayClient.open(_journal(table))
     raise UnknownClient(
         f"there is no model client `{model}` in this version; there are: {', '.join(AVAILABLE)}",
         "use `--model scripted --session FILE` (no key needed) or `--model replay` with a run's attempts.jsonl",
     )
+
+
+def _require_fit(session: Session, settings: Mapping[str, Any]) -> None:
+    problem = settings.get("run", {}).get("problem")
+    if session.problem is not None and problem is not None and problem != session.problem:
+        raise BadSession(
+            f"the session `{session.name}` is written for {session.problem}, not for {problem}",
+            "name a session written for it with `--session FILE`, or run it on that problem",
+        )
 
 
 def _journal(table: Mapping[str, Any]) -> Path:

@@ -1,6 +1,6 @@
 """Session files: what each scripted agent says and calls, with conditions on what it was answered.
 
-A session is YAML: `version: 1` and `agents`, a map from agent id to steps. A step is one of
+A session is YAML: `version: 1`, `agents`, a map from agent id to steps, and perhaps the `problem` it is written for. A step is one of
 `say`/`calls` (one reply; `calls` maps a label, which becomes the call's id, to `tool` and `input`),
 `when`/`then`/`else`, or `until`/`do`/`at_most`. Only text is scripted: numbers come from answers.
 Invariant: a session that loads is well-formed; every problem names the file and the step.
@@ -69,6 +69,8 @@ class Session:
     name: str
     title: str
     agents: Mapping[str, tuple[Step, ...]]
+    problem: str | None = None
+    """The only problem that it is written for; None: any."""
 
 
 def session_path(name: str) -> Path:
@@ -90,7 +92,10 @@ def load_session(path: Path) -> Session:
     if not isinstance(agents, dict) or not agents:
         raise reader.bad("agents", "must map agent ids to steps")
     steps = {str(agent): reader.steps(value, f"agents.{agent}") for agent, value in agents.items()}
-    return Session(name=path.stem, title=str(document.get("title", path.stem)), agents=steps)
+    problem = document.get("problem")
+    if problem is not None and not isinstance(problem, str):
+        raise reader.bad("problem", "must be the key of a problem")
+    return Session(name=path.stem, title=str(document.get("title", path.stem)), agents=steps, problem=problem)
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -37,7 +37,7 @@ DETACH_OR_STOP = (
     Choice("d", "detach: the demo goes on in the background"),
     Choice("s", "stop the demo's daemon; the journal stays"),
 )
-STOP_RUN = (Choice("s", "stop this run: what is in flight ends first, the journal stays"),)
+STOP_RUN = (Choice("s", "stop this run: what is in flight is ended unfinished; the journal stays, and `ratchet resume` goes on from it"),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,8 @@ Not for: what the commands do (the modules of this package, one a family).
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 import traceback
@@ -30,7 +32,10 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     debug = "--debug" in arguments or bool(os.environ.get("RATCHET_DEBUG"))
-    arguments = [a for a in arguments if a != "--debug"]
+    arguments = [a for a in arguments if a != "--debug"] or ["--help"]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 gets question marks, never a crash
     try:
         code = _code(assembly.command()(arguments, prog_name="ratchet", standalone_mode=False))
     except KeyboardInterrupt:
@@ -39,15 +44,17 @@ def run(arguments: list[str]) -> int:
         # The parser turns a broken pipe into an exit of its own.
         if isinstance(left, SystemExit) and not isinstance(left.__context__, BrokenPipeError):
             raise
-        # Whoever read us is gone; keep the interpreter's own flush at exit quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_output()  # whoever read us is gone
         code = 0
     except typer.Abort:
         code = INTERRUPTED
     except Exception as error:
         if debug:
             traceback.print_exc()
-        found = _usage(error) or explain(error) or _bug(error)
+        full = _full(error)
+        if full is not None:
+            _leave_output()
+        found = full or _usage(error) or explain(error) or _bug(error)
         output.error(found, as_json="--json" in arguments)
         code = found.code
     if code == INTERRUPTED:
@@ -67,6 +74,18 @@ def _usage(error: Exception) -> Explained | None:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "ratchet"
     return Explained(code=2, message=words(), hint=f"see `{path} --help`")
+
+
+def _full(error: Exception) -> Explained | None:
+    """Read an output that takes no more."""
+    if not isinstance(error, OSError) or error.errno != errno.ENOSPC or error.filename is not None:
+        return None
+    return Explained(code=3, message="the output cannot be written: no space is left where it goes", hint="make room there")
+
+
+def _leave_output() -> None:
+    """Write no more to standard output; keeps the interpreter's own flush at exit quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _bug(error: Exception) -> Explained:

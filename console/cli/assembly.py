@@ -17,7 +17,7 @@ HELP = """Autonomous research on GPU kernels that only ever locks in what a prot
 
 Start with `ratchet demo`: a real optimisation on this machine's CPU, with no key and no GPU.
 """
-EPILOG = "Exit codes: 0 done, 1 a negative verdict, 2 usage, 3 environment, 4 no daemon. `--debug` shows tracebacks."
+EPILOG = "Exit codes: 0 done, 1 a negative verdict, 2 usage, 3 environment, 4 no daemon, 130 interrupted. `--debug` shows tracebacks."
 
 
 def command() -> Callable[..., Any]:
@@ -38,12 +38,19 @@ def command() -> Callable[..., Any]:
     return typer.main.get_command(app)
 
 
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False) -> None:
-    if version:
-        import importlib.metadata
+def _show_version(asked: bool) -> None:
+    if not asked:
+        return
+    import importlib.metadata
 
-        try:
-            typer.echo(f"ratchet {importlib.metadata.version('kernel-ratchet')}")
-        except importlib.metadata.PackageNotFoundError:
-            typer.echo("ratchet (not installed)")
-        raise typer.Exit(0)
+    try:
+        typer.echo(f"ratchet {importlib.metadata.version('kernel-ratchet')}")
+    except importlib.metadata.PackageNotFoundError:
+        typer.echo("ratchet (not installed)")
+    raise typer.Exit(0)
+
+
+def _root(
+    _: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_show_version)] = False,
+) -> None:
+    """Options of the program itself."""

@@ -49,7 +49,7 @@ def console(
     from console.live import attach
 
     left = asyncio.run(attach(place.socket, named=named, mouse=not no_mouse))
-    output.write(left)
+    output.note(left)
 
 
 def replay(

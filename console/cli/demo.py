@@ -24,6 +24,7 @@ from console import demo as engine
 from console import doctor
 from console.cli import output
 from console.cli.options import AsJson, NoMouse, Plain
+from console.cli.program import program
 from console.judge import JUDGE_VARIABLE
 from console.plain import AT_REST, Teller, tell_on
 from console.sources.base import Batch, Source
@@ -71,6 +72,7 @@ async def _watch(found: engine.Demo, *, keep: bool, plain: bool, mouse: bool, as
         run = await engine.begin(client)
         if plain:
             await _in_lines(found, client, run, as_json=as_json)
+            keep = keep or found.pid is None  # the daemon of whoever began it
         elif not await _on_screens(found, client, run, mouse=mouse):
             output.note(f"detached: the demo goes on. Come back: ratchet console --state-dir {found.state_dir}")
             output.note(f"end it: ratchet daemon --stop --state-dir {found.state_dir}")
@@ -88,13 +90,17 @@ async def _in_lines(found: engine.Demo, client: Client, run: str, *, as_json: bo
     def write(rows: Iterable[Line]) -> None:
         output.write(rows, stream=stream)
 
-    write([line((f"state directory {found.state_dir}; Ctrl-C stops the demo's daemon, the journal stays", "muted"))])
+    ends = "Ctrl-C leaves it running" if found.pid is None else "Ctrl-C stops the demo's daemon, the journal stays"
+    write([line((f"state directory {found.state_dir}; {ends}", "muted"))])
     source = _Watched(LiveSource(client, run), found)
     notes = asyncio.create_task(_note_waits(client, run))
     _end_with_terminal()
     try:
         await tell_on(source, Teller(write=write))
     except (asyncio.CancelledError, BrokenPipeError):  # a signal, or nobody reads us any more
+        if found.pid is None:
+            output.note("left: the demo goes on in the daemon that was there before")
+            raise
         output.note("ended early: stopping the demo's daemon; the journal stays")
         await engine.end(found, client)
         output.note(f"go on with: ratchet demo --state-dir {found.state_dir}")
@@ -131,7 +137,8 @@ async def _on_screens(found: engine.Demo, client: Client, run: str, *, mouse: bo
 
     left = await show(live_welcome(client, run), manners=Manners(demo=True), mouse=mouse)
     try:
-        return left == "stop" or (await client.snapshot(run)).state.status in AT_REST
+        at_rest = (await client.snapshot(run)).state.status in AT_REST
+        return left == "stop" or (at_rest and found.pid is not None)
     except NotReachable as error:
         raise engine.stopped(found) from error
 
@@ -142,8 +149,10 @@ def _close(found: engine.Demo, run: str, *, wall_s: float, as_json: bool) -> Non
     output.answer([line(""), *summary.table(came_to)], _object(came_to, journal, wall_s), as_json=as_json)
     if not as_json:
         output.write(
-            [line(("journal ", "muted"), str(journal)), line(("replay  ", "muted"), f"ratchet replay {shlex.quote(str(journal))}")]
+            [line(("journal ", "muted"), str(journal)), line(("replay  ", "muted"), f"{program()} replay {shlex.quote(str(journal))}")]
         )
+        if came_to.status not in AT_REST:
+            output.write([line(("go on   ", "muted"), f"{program()} demo --state-dir {shlex.quote(str(found.state_dir))}")])
     if came_to.status == "failed":
         raise typer.Exit(1)
 

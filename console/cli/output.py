@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, TextIO
 
+from console.cli.program import typed
 from console.errors import Explained
 from console.text import one_line
 from console.views.doc import Line, line, text_of
@@ -55,13 +56,13 @@ def error(found: Explained, *, as_json: bool) -> None:
         write_json({"error": {"code": found.code, "message": found.message, "hint": found.hint}})
     rows = [line(("error: ", "bad"), one_line(found.message, limit=400))]
     if found.hint:
-        rows.append(line(("hint: ", "accent"), one_line(found.hint, limit=400)))
+        rows.append(line(("hint: ", "accent"), one_line(typed(found.hint), limit=400)))
     write(rows, stream=sys.stderr)
 
 
 def note(words: str) -> None:
     """Write one line to standard error."""
-    write([line((words, "muted"))], stream=sys.stderr)
+    write([line((typed(words), "muted"))], stream=sys.stderr)
 
 
 def _wants_colour(stream: TextIO) -> bool:

@@ -12,7 +12,7 @@ import typer
 
 from console.cli import output
 from console.cli.options import AsJson, Problem
-from console.errors import explain
+from console.errors import Explained, explain
 from console.views.doc import Column, Line, Span, header, heading, line, pair, row_of, verbatim
 from console.views.marks import Mark
 
@@ -39,20 +39,24 @@ def list_problems(as_json: AsJson = False) -> None:
     from problems.registry import builtin_keys, load
 
     width = output.width()
-    found = [load(key) for key in builtin_keys()]
-    rows = [
-        row_of(
-            [Span(p.key, "strong"), Span(p.format), Span(str(len(p.cases("cpu")))), Span(str(len(p.cases("cuda")))), Span(p.title)],
-            COLUMNS,
-            width=width,
-        )
-        for p in found
-    ]
-    data = [
-        {"problem": p.key, "title": p.title, "format": p.format, "sha256": p.sha256, "cases": [c.name for c in p.cases("cpu")]}
-        for p in found
-    ]
+    rows: list[Line] = []
+    data: list[dict[str, object]] = []
+    code = 0
+    for key in builtin_keys():
+        try:
+            p = load(key)
+        except Exception as error:
+            known = _known(error)
+            rows.append(line(Mark("✗", "not ok", "bad").span, "  ", (f"{key:<26} ", "strong"), f"{known.message}. {known.hint}"))
+            data.append({"problem": key, "error": known.message})
+            code = max(code, known.code)
+            continue
+        cells = [Span(p.key, "strong"), Span(p.format), Span(str(len(p.cases("cpu")))), Span(str(len(p.cases("cuda")))), Span(p.title)]
+        rows.append(row_of(cells, COLUMNS, width=width))
+        cases = [c.name for c in p.cases("cpu")]
+        data.append({"problem": p.key, "title": p.title, "format": p.format, "sha256": p.sha256, "cases": cases})
     output.answer([header(COLUMNS, width=width), *rows], {"problems": data}, as_json=as_json)
+    raise typer.Exit(code)
 
 
 def show(problem: Problem, as_json: AsJson = False) -> None:
@@ -89,7 +93,8 @@ def verify(
     problem: Annotated[list[str] | None, typer.Argument(metavar="[PROBLEM]...", help="Without any, every built-in one.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check problem files against the manifest. Exits 3 when one changed."""
+    """Check problem files against the manifest. Exits 3 when one changed or is missing."""
+    from problems import manifest
     from problems.registry import builtin_keys, load
 
     rows: list[Line] = []
@@ -99,12 +104,26 @@ def verify(
         try:
             sha256, message = load(key).sha256, "as in the manifest" if key.startswith("builtin:") else "readable; not in the manifest"
         except Exception as error:
-            known = explain(error)
-            if known is None:
-                raise
+            known = _known(error)
             sha256, message, code = "", f"{known.message}. {known.hint}", max(code, known.code)
         mark = Mark("✓", "ok", "good") if sha256 else Mark("✗", "not ok", "bad")
         rows.append(line(mark.span, "  ", (f"{key:<26} ", "strong"), f"{sha256[:10]}  {message}"))
         data.append({"problem": key, "ok": bool(sha256), "sha256": sha256, "message": message})
+    if not problem and code == 0:
+        try:
+            manifest.verify()
+        except Exception as error:
+            known = _known(error)
+            code = known.code
+            rows.append(line(Mark("✗", "not ok", "bad").span, "  ", (f"{'manifest':<26} ", "strong"), f"{known.message}. {known.hint}"))
+            data.append({"problem": "manifest", "ok": False, "sha256": "", "message": f"{known.message}. {known.hint}"})
     output.answer(rows, {"ok": code == 0, "problems": data}, as_json=as_json)
     raise typer.Exit(code)
+
+
+def _known(error: Exception) -> Explained:
+    """What an error of ours says; any other one is raised again."""
+    known = explain(error)
+    if known is None:
+        raise error
+    return known

@@ -93,7 +93,7 @@ def _case(case: str, belief: Belief | None, found: CaseReconciliation | None, *,
         bar = bars.interval(belief.low, None, belief.high, axis=axis, width=room)
         rows.append(line(("  predicted   ", "muted"), bar, f" {numbers.times_range(belief.low, belief.high)} at {belief.level:.0%}"))
     if found is None:
-        return [*rows, line(("  measured    ", "muted"), ("not reconciled yet", "muted"))]
+        return [*rows, line(("  measured    ", "muted"), ("not reconciled", "muted"))]
     if found.measured is None:
         return [*rows, line(("  measured    ", "muted"), ("nothing was measured", "warn"))]
     bar = bars.interval(found.measured_low, found.measured, found.measured_high, axis=axis, width=room)

@@ -17,7 +17,7 @@ def report(*, gate: str, checks: Sequence[GateCheck], not_checked: Sequence[str]
     """Build the gate's section of an experiment."""
     rows = [heading(f"gate: {gate}" if gate else "gate")]
     if not checks and not reason:
-        return [*rows, line(("  not asked yet", "muted"))]
+        return [*rows, line(("  not asked", "muted"))]
     rows += [line("  ", marks.passed(c.passed).span, f"  {c.name}", (f"  {c.detail}", "muted")) for c in checks]
     rows += wrapped(reason, width=width, indent="  ") if reason else []
     return rows + unchecked(not_checked, width=width)

@@ -27,7 +27,7 @@ KEYS = (
     ("y", "copy what is shown (to the clipboard, and to a file)"),
     ("ctrl+p", "every action by name"),
     ("F1 or ?", "this page"),
-    ("q", "detach: the daemon and the run go on"),
+    ("q", "leave: a daemon and its runs go on (the demo asks)"),
 )
 
 
@@ -50,11 +50,21 @@ def document(*, width: int) -> list[Line]:
 
 
 WORDS = """\
-speed-up: reference time over candidate time, geometric mean over cases.
+speed-up: reference time over candidate time, geometric mean over cases. Both are timed in turn within one evaluation, so it need
+not be the baseline over the champion of the headline, which were timed minutes apart.
 predicted and measured: champion's time over candidate's; above 1 is faster.
 ρ: candidate's time over champion's in a symmetric A/B; below 1 is faster.
 floor: what identical sources differ by on this device; below it nothing is believed.
+start: both sides of an A/B run in new processes several times; two processes of one source differ.
+slot bias c: how much slower whatever runs first is; it cancels out of ρ.
+slack: what a runner could save a call without computing any faster; bound: the speed-up if all of it was won.
+void: a pair of blocks that was not quiet, left out before its times were read.
+fast_1: not slower for certain, the slack charged; raw: by the point alone.
+rung: 1 a single evaluation, 2 the best of several, 3 a symmetric A/B.
+banked: right, but not faster beyond doubt; kept for a later combination.
 requested, draining, paused: asked for; waiting for what is in flight; at rest.
+stopped: ended by you; `ratchet resume` takes it up again. finished: the search is over.
+lease: one measurement at a time has a device; the others wait for it.
 naive claim: what one process with its own clock and a fixed input would have believed."""
 
 

@@ -122,7 +122,8 @@ def flight(job: InFlight, gauge: Gauge | None) -> str:
     if gauge is None:
         return f"{who}{job_word(job.kind)}"
     far = f" {gauge.done}/{gauge.total}" if gauge.done is not None and gauge.total else ""
-    return f"{who}{job_word(job.kind)}: {gauge.step}{far}"
+    step = "" if gauge.step == job.kind else f": {gauge.step}"
+    return f"{who}{job_word(job.kind)}{step}{far}"
 
 
 def job_word(kind: str) -> str:

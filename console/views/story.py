@@ -52,7 +52,7 @@ def _control(e: ev.RunControl, _: ev.Record) -> list[Part]:
 
 
 def _state(e: ev.RunStateChanged, _: ev.Record) -> list[Part]:
-    flying = f", in flight: {len(e.in_flight)}" if e.in_flight else ""
+    flying = f", still acting: {', '.join(e.in_flight)}" if e.in_flight else ""
     return [("run is ", "muted"), marks.run(e.state).span, flying, f" ({e.reason})" if e.reason else ""]
 
 

@@ -195,5 +195,5 @@ def _where(text: str) -> str:
     """The last line of a traceback, with the file and line that it came from."""
     lines = text.strip().splitlines()
     places = re.findall(r'File "([^"]+)", line (\d+)', text)
-    place = f"{Path(places[-1][0].strip("<>").split()[0]).name}, line {places[-1][1]}: " if places else ""
+    place = f"{Path(places[-1][0].strip('<>').split()[0]).name}, line {places[-1][1]}: " if places else ""
     return f"{place}{lines[-1] if lines else 'no reason was given'}"

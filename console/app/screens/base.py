@@ -97,6 +97,8 @@ class RunScreen(Screen[None]):
 def title_line(session: Session, shown: str) -> Line:
     """Build the first line: the run, where it comes from, how far it is."""
     kind = ("live", "good") if session.live else ("replay", "accent")
+    if session.live and not session.link.connected:
+        kind = ("last seen", "warn")
     return line(
         ("ratchet  ", "heading"),
         (session.state.run or "no run", "strong"),
