@@ -126,13 +126,13 @@ def measure(
         with closing(champion()) as below:
             if alone:
                 for name, case in measured.items():
-                    case.starts[-1].before = _alone(setting, bench, below, name, trials=2 * share)
+                    case.starts[-1].before = _alone(setting, bench, below, name, trials=share)
             with closing(candidate()) as above:
                 for case in measured.values():
                     _measure_case(setting, bench, case, candidate=above, champion=below, reference=reference, share=share, pairs=pairs)
             if alone:
                 for name, case in measured.items():
-                    case.starts[-1].after = _alone(setting, bench, below, name, trials=2 * share)
+                    case.starts[-1].after = _alone(setting, bench, below, name, trials=share)
     return list(measured.values())
 
 
@@ -157,7 +157,7 @@ def _measure_case(
     if first:
         choose_slots(setting, bench, reference, case)
     prepare_both(bench, case, candidate, champion, reference)
-    for runner in (candidate, champion, reference):
+    for runner in (candidate, champion, reference) if first else (candidate, champion):
         warm_up(bench, runner)
     if first:
         result.overhead = measure_overhead(bench, reference)

@@ -38,7 +38,6 @@ class Session:
 
     def load(self, request: dict[str, Any], _: list[int]) -> dict[str, Any]:
         """Import the source with its extensions prepared by the builder."""
-        torch.use_deterministic_algorithms(False)
         self._watch = Watch()
         if request["extensions"]:
             extension.install_load(request["extensions"], blank=bool(request.get("blank")))
