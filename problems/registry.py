@@ -118,11 +118,21 @@ def _load_path(text: str, root: Path | None) -> Problem:
 def _unknown(name: str, keys: list[str]) -> UnknownProblem:
     bare = {key.split(":", 1)[1]: key for key in keys}
     wanted = name.split(":", 1)[-1].lower()
-    near = difflib.get_close_matches(wanted, list(bare), n=3, cutoff=0.5)
-    if near:
-        hint = "did you mean " + " or ".join(bare[found] for found in near) + "?"
+    looks_like_a_path = "/" in name or name.endswith((".py", ".yml"))
+    near = [bare[found] for found in difflib.get_close_matches(wanted, list(bare), n=3, cutoff=0.5)]
+    beside = _near_files(Path(name)) if looks_like_a_path else []
+    if beside or near:
+        hint = "did you mean " + " or ".join(beside or near) + "?"
     else:
         hint = "known problems: " + ", ".join(builtin_keys()) + ", or the path of your own"
-    looks_like_a_path = "/" in name or name.endswith((".py", ".yml"))
     what = f"no such file or folder: {name[:200]}" if looks_like_a_path and not near else f"no problem {name[:200]!r}"
     return UnknownProblem(what, hint)
+
+
+def _near_files(path: Path) -> list[str]:
+    """Files beside a path that does not exist, with names like its own."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir() if entry.is_dir() or entry.suffix == path.suffix]
+    except OSError:
+        return []
+    return [str(path.parent / found) for found in difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)]

@@ -37,6 +37,8 @@ DETACH_OR_STOP = (
     Choice("d", "detach: the demo goes on in the background"),
     Choice("s", "stop the demo's daemon; the journal stays"),
 )
+OWN_WORDS = frozenset({"Quit", "Keys"})
+"""Textual's commands that ours say in their own words."""
 STOP_RUN = (Choice("s", "stop this run: what is in flight is ended unfinished; the journal stays, and `ratchet resume` goes on from it"),)
 
 
@@ -57,7 +59,7 @@ class RatchetApp(App[Left]):
     TITLE = "ratchet"
     CSS_PATH = "ratchet.tcss"
     ENABLE_COMMAND_PALETTE = True
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "detach", "Detach", tooltip="The daemon and the run go on", id="app.detach"),
         Binding("q", "leave", "Leave", id="app.leave"),
@@ -174,7 +176,7 @@ class RatchetApp(App[Left]):
     def action_guide(self) -> None:
         """Show keys, glyphs and words."""
         if not isinstance(self.screen, GuideScreen):
-            self.push_screen(GuideScreen())
+            self.push_screen(GuideScreen(live=self._welcome.live))
 
     def action_trend(self) -> None:
         """Show or hide the trend plot."""
@@ -254,7 +256,7 @@ class RatchetApp(App[Left]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """List every action by name for the command palette."""
-        yield from super().get_system_commands(screen)
+        yield from (c for c in super().get_system_commands(screen) if c.title not in OWN_WORDS)
         for entry in ENTRIES:
             if self.check_action(entry.action, ()):
                 yield SystemCommand(entry.title, entry.words, getattr(self, f"action_{entry.action}"))

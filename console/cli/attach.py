@@ -8,7 +8,6 @@ Not for: the screens themselves (`console.app`).
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +42,7 @@ def console(
 ) -> None:
     """Attach to the daemon. Leaving the console never ends a run; `q` says so."""
     place = place_of(state_dir, socket)
-    if plain or as_json or not sys.stdout.isatty():
+    if plain or as_json or not output.has_screens():
         asyncio.run(with_client(place, lambda client: _tell_live(client, named, as_json)))
         return
     from console.live import attach
@@ -65,7 +64,7 @@ def replay(
     from console.sources.journal import JournalSource
 
     source = JournalSource(file)
-    if plain or as_json or not sys.stdout.isatty():
+    if plain or as_json or not output.has_screens():
         asyncio.run(_tell_journal(source, follow=follow, as_json=as_json))
     else:
         from console.live import show_journal

@@ -59,7 +59,7 @@ def demo(
         doctor.require_judge()
     started = time.monotonic()
     found = engine.start(state_dir or engine.new_state_dir())
-    in_lines = plain or as_json or not sys.stdout.isatty()
+    in_lines = plain or as_json or not output.has_screens()
     try:
         run = asyncio.run(_watch(found, keep=keep, plain=in_lines, mouse=not no_mouse, as_json=as_json))
     except asyncio.CancelledError as error:

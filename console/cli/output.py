@@ -21,10 +21,17 @@ from console.views.doc import Line, line, text_of
 
 _ANSI = {"strong": "1", "muted": "2", "good": "32", "bad": "31", "warn": "33", "accent": "36", "heading": "1;34"}
 
+WIDTH_OF_A_PIPE = 140
+
 
 def width(stream: TextIO | None = None) -> int:
-    """Cells of the terminal, 100 where there is none."""
-    return shutil.get_terminal_size((100, 24)).columns if (stream or sys.stdout).isatty() else 100
+    """Cells of the terminal; where there is none, enough that no id is cut."""
+    return shutil.get_terminal_size((100, 24)).columns if (stream or sys.stdout).isatty() else WIDTH_OF_A_PIPE
+
+
+def has_screens() -> bool:
+    """Whether standard output is a terminal that screens can be drawn on."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def write(rows: Iterable[Line], *, stream: TextIO | None = None) -> None:

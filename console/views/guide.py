@@ -31,11 +31,15 @@ KEYS = (
 )
 
 
-def document(*, width: int) -> list[Line]:
+LIVE_KEYS = frozenset({"p", "n", "s"})
+"""What only a run that a daemon drives has."""
+
+
+def document(*, width: int, live: bool = True) -> list[Line]:
     """Build the help page."""
     return [
         heading("keys"),
-        *(pair(f"  {keys}", words, width=22) for keys, words in KEYS),
+        *(pair(f"  {keys}", words, width=22) for keys, words in KEYS if live or keys not in LIVE_KEYS),
         BLANK,
         heading("glyphs"),
         _glyphs("status", "ok incorrect forbidden evaluator_error", marks.status),
@@ -50,7 +54,7 @@ def document(*, width: int) -> list[Line]:
 
 
 WORDS = """\
-speed-up: reference time over candidate time, geometric mean over cases. Both are timed in turn within one evaluation, so it need
+speed-up: reference time over candidate time, geometric mean over cases. Both are timed in turn within one evaluation, so it need \
 not be the baseline over the champion of the headline, which were timed minutes apart.
 predicted and measured: champion's time over candidate's; above 1 is faster.
 ρ: candidate's time over champion's in a symmetric A/B; below 1 is faster.
@@ -61,6 +65,7 @@ slack: what a runner could save a call without computing any faster; bound: the 
 void: a pair of blocks that was not quiet, left out before its times were read.
 fast_1: not slower for certain, the slack charged; raw: by the point alone.
 rung: 1 a single evaluation, 2 the best of several, 3 a symmetric A/B.
+refused: not believed, with the reason; beside it what a naive evaluator would have claimed.
 banked: right, but not faster beyond doubt; kept for a later combination.
 requested, draining, paused: asked for; waiting for what is in flight; at rest.
 stopped: ended by you; `ratchet resume` takes it up again. finished: the search is over.

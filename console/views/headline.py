@@ -58,7 +58,7 @@ def title(state: RunState) -> Line:
 def speed(state: RunState) -> Line:
     """Build baseline, compiled, champion and speed-up."""
     champion = numbers.duration_us(state.champion_us) if state.champion else "none yet"
-    tone: Part = (numbers.times(state.speedup), "good" if state.speedup > 1 else "plain")
+    tone: Part = (numbers.times(state.speedup), "good" if state.speedup > 1 else "plain") if state.champion else (numbers.DASH, "muted")
     return line(
         ("baseline ", "muted"),
         numbers.duration_us(state.baseline_us),

@@ -14,8 +14,8 @@ from console.views import marks, numbers
 from console.views.doc import Column, Line, Span, header, row_of
 
 COLUMNS = (
-    Column(title="run", width=34),
-    Column(title="problem", width=16, grows=True),
+    Column(title="run", width=34, grows=True),
+    Column(title="problem", width=16),
     Column(title="state", width=12),
     Column(title="speed-up", width=8, right=True),
     Column(title="promotions", width=10, right=True, rank=2),

@@ -28,6 +28,7 @@ def summary(verdict: Verdict, *, width: int) -> list[Line]:
         pair("ρ by events", f"{events}  geometric mean"),
         pair("ρ by wall", wall),
         pair("noise floor", numbers.share(verdict.floor)),
+        pair("slack", f"{numbers.share(verdict.slack - 1)} of the candidate's time, charged to it"),
         pair("outputs", f"{verdict.outputs_verified} timed outputs compared with the reference, all right"),
     ]
 
@@ -53,8 +54,15 @@ def _case(case: CaseRatio, *, axis: bars.Axis, room: int) -> list[Line]:
         line((f"{case.case}  ", "strong"), times, (f"  {case.pairs} pairs an order", "muted")),
         line(("  by events     ", "muted"), (events, tone), f" {by_events}"),
         line(("  by wall       ", "muted"), (wall, tone), f" {by_wall}"),
-        line((f"  slot bias c {numbers.ratio(case.slot_bias)}  floor {numbers.share(case.floor)}", "muted")),
+        line((f"  slot bias c {numbers.ratio(case.slot_bias)}  floor {numbers.share(case.floor)}{_starts(case)}", "muted")),
     ]
+
+
+def _starts(case: CaseRatio) -> str:
+    """How often both sides were started, and what a runner could save a call."""
+    starts = len(set(case.starts))
+    words = f"  {starts} starts" if starts else ""
+    return words + (f"  slack {numbers.duration_us(case.slack_us)}" if case.slack_us else "")
 
 
 def _direction(case: CaseRatio) -> str:

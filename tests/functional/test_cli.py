@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -357,3 +358,61 @@ def _alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def test_the_version_and_the_help_without_any_command(home: dict[str, str]) -> None:
+    assert ratchet(home, "--version").stdout.startswith("ratchet 0.")
+    bare = ratchet(home)
+    assert (bare.returncode, bare.stdout) == (0, ratchet(home, "--help").stdout)
+
+
+def test_an_output_that_takes_no_more_is_no_bug_of_ours(home: dict[str, str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*RATCHET, "problems", "list"], stdout=full, stderr=subprocess.PIPE, text=True, env=home, check=False)
+    assert done.returncode == 3
+    assert done.stderr.splitlines() == [
+        "error: the output cannot be written: no space is left where it goes",
+        "hint: make room there",
+    ]
+
+
+def test_an_output_without_unicode_gets_question_marks(home: dict[str, str]) -> None:
+    done = ratchet({**home, "PYTHONIOENCODING": "ascii"}, "problems", "verify")
+    assert done.returncode == 0
+    assert done.stdout.startswith("? ok")
+
+
+@pytest.fixture
+def changed_copy(home: dict[str, str], tmp_path: Path) -> tuple[dict[str, str], Path]:
+    """A copy of the program whose problems may be changed."""
+    copy = tmp_path / "copy"
+    for package in ("console", "problems", "evaluator", "state", "daemon", "agents"):
+        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    return {**home, "PYTHONPATH": str(copy)}, copy
+
+
+def test_a_missing_built_in_is_noticed(changed_copy: tuple[dict[str, str], Path], tmp_path: Path) -> None:
+    place, copy = changed_copy
+    (copy / "problems" / "builtin" / "mlp.py").unlink()
+    done = subprocess.run([*RATCHET, "problems", "verify"], capture_output=True, text=True, env=place, cwd=tmp_path, check=False)
+    assert done.returncode == 3
+    assert "problems/builtin/mlp.py is missing" in done.stdout
+    looked = subprocess.run([*RATCHET, "doctor"], capture_output=True, text=True, env=place, cwd=tmp_path, check=False)
+    assert looked.returncode == 3
+    assert "problems/builtin/mlp.py is missing" in looked.stdout
+
+
+def test_one_changed_built_in_hides_no_other(changed_copy: tuple[dict[str, str], Path], tmp_path: Path) -> None:
+    place, copy = changed_copy
+    changed = copy / "problems" / "builtin" / "mlp.py"
+    changed.write_text(changed.read_text() + "\n")
+    done = subprocess.run([*RATCHET, "problems", "list"], capture_output=True, text=True, env=place, cwd=tmp_path, check=False)
+    assert done.returncode == 3
+    assert "problems/builtin/mlp.py differs from MANIFEST.sha256" in done.stdout
+    assert "builtin:scan" in done.stdout
+
+
+def test_a_misspelt_file_is_answered_with_its_neighbour(home: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "softsign.py").write_text("x = 1\n")
+    done = ratchet(home, "problems", "show", str(tmp_path / "softsgn.py"))
+    assert_fails(done, 2, "no such file", f"did you mean {tmp_path / 'softsign.py'}?")

@@ -23,6 +23,10 @@ class GuideScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,question_mark", "dismiss", "Back", id="screen.back")]
 
+    def __init__(self, *, live: bool) -> None:
+        super().__init__()
+        self._live = live
+
     def compose(self) -> ComposeResult:
         """Lay out the page."""
         yield Block(id="title")
@@ -33,5 +37,5 @@ class GuideScreen(Screen[None]):
         """Paint it."""
         self.query_one("#title", Block).show(lambda _: [heading("ratchet  help")])
         page = self.query_one("#page", LinesView)
-        page.show(lambda width: guide.document(width=width))
+        page.show(lambda width: guide.document(width=width, live=self._live))
         page.focus()

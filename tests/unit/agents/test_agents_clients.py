@@ -243,3 +243,9 @@ async def test_a_torn_last_line_is_left_out(tmp_path):
         file.write('{"kind": "agent.re')
     reply = await ReplayClient.open(path).reply(ModelRequest(role="idea", agent="idea:3", turn=0, system="", messages=()))
     assert reply.calls[0].name == "propose"
+
+
+def test_a_session_written_for_one_problem_is_refused_on_another():
+    assert open_client({"run": {"problem": "builtin:scan"}, "agents": {"session": "demo"}}).session.problem == "builtin:scan"
+    with pytest.raises(BadSession, match=r"`demo` is written for builtin:scan, not for builtin:mlp"):
+        open_client({"run": {"problem": "builtin:mlp"}, "agents": {"session": "demo"}})

@@ -109,8 +109,8 @@ def test_refusal_stands_beside_what_a_naive_evaluator_believed(state: RunState, 
 
 def test_a_page_without_records_leaves_sections_out(state: RunState) -> None:
     page = plain(experiment.document(state, state.experiments["E7"], experiment.Exhibits(), width=80))
-    assert "not reconciled yet" in page
-    assert "not asked yet" in page
+    assert "not reconciled" in page
+    assert "not asked" in page
     assert "A/B" not in page
 
 

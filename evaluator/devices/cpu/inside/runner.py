@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-
 HEAP_PIECES, HEAP_PIECE_BYTES = 16, 16 << 20
 """Memory that is faulted in before any source is loaded; pieces below the allocator's threshold for mappings of their own."""
 
