@@ -192,8 +192,11 @@ class TrustedProcess:
 
 
 def _where(text: str) -> str:
-    """The last line of a traceback, with the file and line that it came from."""
+    """The last line of a traceback, with the problem's file and line that it came from.
+
+    A problem's source runs under a name in angle brackets that begins with its file's; frames below it are a library's.
+    """
     lines = text.strip().splitlines()
-    places = re.findall(r'File "([^"]+)", line (\d+)', text)
-    place = f"{Path(places[-1][0].strip('<>').split()[0]).name}, line {places[-1][1]}: " if places else ""
+    own = re.findall(r'File "<(?!frozen )([^">]+)>", line (\d+)', text)
+    place = f"{Path(own[-1][0].split()[0]).name}, line {own[-1][1]}: " if own else ""
     return f"{place}{lines[-1] if lines else 'no reason was given'}"

@@ -98,7 +98,7 @@ def test_every_command_explains_itself_and_takes_json(home: dict[str, str]) -> N
 
     root = assembly.command()
     found = leaves(root, ())
-    assert len(found) == 24
+    assert len(found) == 26
     for path in found:
         command = find(root, path)
         assert command.help, path
