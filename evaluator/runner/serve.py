@@ -160,7 +160,7 @@ def serve(inside: Inside, mailbox: Mailbox, forward: Callable[..., Any], slots: 
                 else:
                     _other(inside, operation)
                 answer[layout.CODE] = layout.OK
-            except Exception as error:
+            except BaseException as error:  # also SystemExit and KeyboardInterrupt: here they are the candidate's
                 answer[layout.CODE] = _fail(mailbox, error)
             answer[layout.ECHO] = mailbox.last
 

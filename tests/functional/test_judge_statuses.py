@@ -221,3 +221,10 @@ def test_a_wrong_candidate_is_profiled_as_well_and_a_crash_is_its_own(judge):
     crashed = judge("profile", model("ext.crash(x); return x"), calls=1)
     assert crashed.status is Status.RUNTIME_ERROR
     assert "SIGSEGV" in crashed.message
+
+
+@pytest.mark.parametrize("error", ["SystemExit(0)", "KeyboardInterrupt"])
+def test_an_exit_raised_in_a_call_is_an_error_like_any_other(judge, error):
+    result = judge("check", model(f"raise {error}"), seeds=1)
+    assert result.status is Status.RUNTIME_ERROR, result.message
+    assert result.message == f"forward raised {error.replace('(0)', ': 0')}"
