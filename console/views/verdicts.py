@@ -10,7 +10,7 @@ from __future__ import annotations
 from console.views import evaluation, numbers, verdict
 from console.views.doc import BLANK, Column, Line, Span, header, line, pair, row_of, verbatim
 from console.views.marks import Mark, passed
-from evaluator.records import Baseline, Decision, Floor, JobKind, Profile, Qualification, Result, Status
+from evaluator.records import Baseline, Decision, Floor, JobKind, Profile, ProfileCase, Qualification, Result, Status
 
 BASELINE_COLUMNS = (
     Column(title="case", width=14, grows=True),
@@ -116,29 +116,28 @@ def _floor(report: Floor, *, width: int) -> list[Line]:
 def _profile(report: Profile, *, width: int) -> list[Line]:
     rows: list[Line] = []
     for case in report.cases:
-        whole = max(case.plain_us, sum(o.us for o in case.operations if o.where == "host"))
-        rows.append(line((f"case {case.case}", "strong"), f"  {numbers.duration_us(case.plain_us)} a call without the profiler"))
-        if case.gap_us is not None:
-            rows.append(line(f"the device was idle {case.gaps} times between kernels, for {numbers.duration_us(case.gap_us)} (median)"))
-        rows.append(header(OPERATION_COLUMNS, width=width))
-        for o in case.operations[:OPERATIONS_SHOWN]:
-            cells = [Span(o.name), Span(o.where), Span(f"{o.calls:g}"), Span(numbers.duration_us(o.us)), Span(numbers.share(o.us / whole))]
-            rows.append(row_of(cells, OPERATION_COLUMNS, width=width))
-        outside = case.plain_us - sum(o.us for o in case.operations if o.where == "host")
-        if outside > 0:
-            cells = [
-                Span("outside torch's operations"),
-                Span("host"),
-                Span(""),
-                Span(numbers.duration_us(outside)),
-                Span(numbers.share(outside / whole)),
-            ]
-            rows.append(row_of(cells, OPERATION_COLUMNS, width=width))
-        rest = len(case.operations) - OPERATIONS_SHOWN
-        rows += [line((f"and {rest} shorter ones (--json has them)", "muted"))] if rest > 0 else []
-        rows.append(BLANK)
+        rows += [*_profile_case(case, width=width), BLANK]
     words = f"told by the candidate's own process over {report.calls} calls: help for its author, nothing that counts"
     return [*rows, line((words, "muted"))]
+
+
+def _profile_case(case: ProfileCase, *, width: int) -> list[Line]:
+    on_host = sum(o.us for o in case.operations if o.where == "host")
+    whole = max(case.plain_us, on_host)
+
+    def row(name: str, where: str, calls: str, us: float) -> Line:
+        cells = [Span(name), Span(where), Span(calls), Span(numbers.duration_us(us)), Span(numbers.share(us / whole))]
+        return row_of(cells, OPERATION_COLUMNS, width=width)
+
+    rows = [line((f"case {case.case}", "strong"), f"  {numbers.duration_us(case.plain_us)} a call without the profiler")]
+    if case.gap_us is not None:
+        rows.append(line(f"the device was idle {case.gaps} times between kernels, for {numbers.duration_us(case.gap_us)} (median)"))
+    rows.append(header(OPERATION_COLUMNS, width=width))
+    rows += [row(o.name, o.where, f"{o.calls:g}", o.us) for o in case.operations[:OPERATIONS_SHOWN]]
+    if case.plain_us > on_host:
+        rows.append(row("outside torch's operations", "host", "", case.plain_us - on_host))
+    rest = len(case.operations) - OPERATIONS_SHOWN
+    return [*rows, line((f"and {rest} shorter ones (--json has them)", "muted"))] if rest > 0 else rows
 
 
 def _qualification(report: Qualification, *, width: int) -> list[Line]:

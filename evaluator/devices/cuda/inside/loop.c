@@ -8,9 +8,9 @@
  *     serve(request, answer, layout, forward, nothing, slots, others, describe, fail)
  *
  * request, answer: addresses of the two pages. layout: the words and codes of evaluator.runner.layout, in the
- * order of `enum`. forward(*slot) is called for CALL, nothing(*slot) in its place for DISPATCH; others(operation) for what is none of CALL, EMPTY,
- * DISPATCH, BARE and LEAVE; describe(output) writes where an output lies and raises where it is none; fail() writes the error
- * that is being handled and returns the code. The interpreter's lock is held while spinning.
+ * order of `enum`. forward(*slot) is called for CALL, nothing(*slot) in its place for DISPATCH; others(operation)
+ * for what is none of CALL, EMPTY, DISPATCH, BARE and LEAVE; describe(output) writes where an output lies and raises
+ * where it is none; fail() writes the error that is being handled and returns the code. The interpreter's lock is held while spinning.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
