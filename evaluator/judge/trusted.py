@@ -22,9 +22,8 @@ from evaluator.protocol.channel import Channel, ChannelError, Raised
 from evaluator.protocol.memory import Snapshot
 
 TIMEOUT_S = 300.0
-PROBLEMS_OWN = frozenset({"open", "case", "weights", "pool", "fitness"})
-"""Operations in which the problem's own code runs: its inputs, its model, its tolerance."""
-NO_FAULT_OF_A_PROBLEM = frozenset({"MemoryError", "OSError", "OutOfMemoryError"})
+NO_FAULT_OF_A_PROBLEM = frozenset({"MemoryError", "OSError", "OutOfMemoryError", "AcceleratorError"})
+"""Of the machine or its device, wherever they are raised."""
 OUR_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -184,19 +183,18 @@ class TrustedProcess:
         try:
             return question()
         except Raised as error:
-            if op in PROBLEMS_OWN and error.error not in NO_FAULT_OF_A_PROBLEM:
-                raise UsageError(f"the problem's own code failed: {_where(error.text)}", "correct the problem file") from error
+            found = _in_the_problem(error.text)
+            if found and error.error not in NO_FAULT_OF_A_PROBLEM:
+                raise UsageError(f"the problem's own code failed: {found}", "correct the problem file") from error
             raise Infrastructure(f"the reference's side failed at `{op}`: {error}", log=error.text) from error
         except ChannelError as error:
             raise Infrastructure(f"the reference's side: {error}") from error
 
 
-def _where(text: str) -> str:
-    """The last line of a traceback, with the problem's file and line that it came from.
+def _in_the_problem(text: str) -> str:
+    """The last line of a traceback with the problem's file and line that it came from; empty where it came from elsewhere.
 
     A problem's source runs under a name in angle brackets that begins with its file's; frames below it are a library's.
     """
-    lines = text.strip().splitlines()
     own = re.findall(r'File "<(?!frozen )([^">]+)>", line (\d+)', text)
-    place = f"{Path(own[-1][0].split()[0]).name}, line {own[-1][1]}: " if own else ""
-    return f"{place}{lines[-1] if lines else 'no reason was given'}"
+    return f"{Path(own[-1][0].split()[0]).name}, line {own[-1][1]}: {text.strip().splitlines()[-1]}" if own else ""

@@ -9,6 +9,7 @@ import torch
 
 from evaluator.devices.cpu.inside.runner import Inside
 from evaluator.devices.cpu.trusted import Memory
+from evaluator.judge.trusted import _in_the_problem
 from evaluator.trusted.examiner import Examiner, inputs_unchanged
 from evaluator.trusted.pool import Pool, describe, layout_of
 from problems.registry import load
@@ -277,3 +278,19 @@ def test_a_pools_descriptor_is_closed_with_it(memory):
     made.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("text", "blamed"),
+    [
+        (
+            'Traceback (most recent call last):\n  File "/x/evaluator/trusted/__main__.py", line 9, in case\n'
+            '  File "<mine.py reference.py _problem0>", line 4, in forward\n  File "/y/torch/__init__.py", line 7\nNameError: no x',
+            "mine.py, line 4: NameError: no x",
+        ),
+        ('Traceback (most recent call last):\n  File "/x/evaluator/trusted/__main__.py", line 9, in case\nKeyError: 1', ""),
+        ('  File "<frozen importlib._bootstrap>", line 1, in _call\nImportError: x', ""),
+    ],
+)
+def test_only_what_was_raised_in_a_problems_own_code_is_its_fault(text, blamed):
+    assert _in_the_problem(text) == blamed
